@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/ops/all_ops.h"
+
+namespace onnxtrain {
+
+void AddAllOps(OpRegistry& registry) {
+  AddActivationOps(registry);
+  AddCollectiveOps(registry);
+  AddConvOps(registry);
+  AddDropoutOps(registry);
+  AddElementwiseOps(registry);
+  AddGatherOps(registry);
+  AddLossOps(registry);
+  AddMatMulOps(registry);
+  AddNormalizationOps(registry);
+  AddOptimizerOps(registry);
+  AddPoolOps(registry);
+  AddReductionOps(registry);
+  AddShapeOps(registry);
+  AddSoftmaxOps(registry);
+}
+
+}  // namespace onnxtrain

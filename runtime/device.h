@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a backend provides: memory, in-order streams, events, kernels. Equal to a CUDA device with cudaStream_t and
+// cudaEvent_t; on the CPU a stream is a worker thread with a queue.
+//
+// Calls on a stream enqueue and return. Work errors stop the stream: later work is skipped, events are still signalled so
+// that nobody waits forever, and the first error comes out of Synchronize. One host thread at a time uses a stream.
+#ifndef ONNXTRAIN_RUNTIME_DEVICE_H_
+#define ONNXTRAIN_RUNTIME_DEVICE_H_
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include "graph/status.h"
+#include "runtime/kernel.h"
+
+namespace onnxtrain {
+
+// A point in a stream. Recording again moves it; a wait enqueued before that means the earlier point.
+class Event {
+ public:
+  virtual ~Event() = default;
+};
+
+class Stream {
+ public:
+  virtual ~Stream() = default;
+  // The kernel, the arrays behind `args` and `run` are borrowed until the stream has passed the work.
+  virtual void Launch(Kernel& kernel, const LaunchArgs& args) = 0;
+  virtual void Record(Event& event) = 0;
+  virtual void Wait(Event& event) = 0;
+  virtual void Copy(void* destination, const void* source, size_t bytes) = 0;
+  virtual void Fill(void* destination, size_t bytes) = 0;  // with zero
+  // Blocks the host until all enqueued work is done; the first error since creation.
+  virtual Status Synchronize() = 0;
+};
+
+// Device memory, 256-byte aligned, freed with the object.
+class Buffer {
+ public:
+  virtual ~Buffer() = default;
+  virtual std::byte* data() const = 0;
+  virtual size_t size() const = 0;
+};
+
+struct StreamOptions {
+  std::string_view name;  // "compute", "communication", "copy"
+  int rank = 0;
+  int threads = 1;             // OpenMP team of the stream's kernels; 1: none
+  size_t queue_capacity = 0;   // commands that may be pending; 0: the backend's default
+};
+
+class Device {
+ public:
+  virtual ~Device() = default;
+  virtual std::string_view name() const = 0;  // "cpu", "cuda", "sim"
+  virtual const KernelRegistry& kernels() const = 0;
+  virtual StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;
+  virtual StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
+  virtual StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
+  // Between host and device memory; blocks. On the CPU a memcpy.
+  virtual Status CopyToDevice(void* destination, const void* source, size_t bytes) = 0;
+  virtual Status CopyToHost(void* destination, const void* source, size_t bytes) = 0;
+};
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_RUNTIME_DEVICE_H_
