@@ -1,0 +1,9 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/kernels/all_kernels.h"
+#include "runtime/kernel.h"
+
+namespace onnxtrain {
+
+void AddActivationKernels(KernelRegistry&) {}
+
+}  // namespace onnxtrain

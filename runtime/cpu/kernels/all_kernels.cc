@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/kernels/all_kernels.h"
+
+namespace onnxtrain {
+
+void AddAllKernels(KernelRegistry& registry) {
+  AddActivationKernels(registry);
+  AddCollectiveKernels(registry);
+  AddConvKernels(registry);
+  AddDropoutKernels(registry);
+  AddElementwiseKernels(registry);
+  AddGatherKernels(registry);
+  AddLossKernels(registry);
+  AddMatMulKernels(registry);
+  AddNormalizationKernels(registry);
+  AddOptimizerKernels(registry);
+  AddPoolKernels(registry);
+  AddReductionKernels(registry);
+  AddShapeKernels(registry);
+  AddSoftmaxKernels(registry);
+}
+
+}  // namespace onnxtrain

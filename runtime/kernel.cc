@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/kernel.h"
+
+namespace onnxtrain {
+
+void KernelRegistry::Add(std::string op, KernelFactory factory) {
+  const bool inserted = factories_.emplace(op, std::move(factory)).second;
+  CHECK_WITH(inserted, "two kernels of " + op);
+}
+
+std::vector<std::string> KernelRegistry::Ops() const {
+  std::vector<std::string> ops;
+  for (const auto& [op, factory] : factories_) ops.push_back(op);
+  return ops;
+}
+
+StatusOr<std::unique_ptr<Kernel>> KernelRegistry::Create(const KernelContext& context) const {
+  auto found = factories_.find(context.node.op());
+  if (found == factories_.end()) {
+    return InvalidModelError("no kernel of operator " + context.node.op() + " on this device: " +
+                             context.node.Describe());
+  }
+  return found->second(context);
+}
+
+Status UnsupportedTypes(const KernelContext& context) {
+  std::string types;
+  for (const Value* input : context.node.inputs()) {
+    if (!types.empty()) types += ", ";
+    types += input == nullptr ? "omitted" : ToString(input->type());
+  }
+  return InvalidModelError("no kernel of " + context.node.op() + " for (" + types + "): " + context.node.Describe() +
+                           "; float and double are served everywhere, integers and bool where shapes and masks need them");
+}
+
+}  // namespace onnxtrain
