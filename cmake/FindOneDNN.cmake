@@ -2,6 +2,10 @@
 # Finds oneDNN 2.6 or newer by header and library, and defines DNNL::dnnl. The packages' own config files are not used:
 # Debian's asks for OpenCL headers that a CPU program does not need. Which API the code sees (v2 or v3) is told by
 # oneDNN's own version header.
+if(OneDNN_LIBRARY AND NOT EXISTS "${OneDNN_LIBRARY}")  # the cache folder was emptied since
+  unset(OneDNN_LIBRARY CACHE)
+  unset(OneDNN_INCLUDE_DIR CACHE)
+endif()
 set(onednn_hints "${ONNXTRAIN_CACHE}/onednn-3.2.0")
 find_path(OneDNN_INCLUDE_DIR oneapi/dnnl/dnnl.hpp HINTS ${onednn_hints} PATH_SUFFIXES include)
 find_library(OneDNN_LIBRARY dnnl HINTS ${onednn_hints} PATH_SUFFIXES lib)
