@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# Finds everything onnx-train links. tools/setup installs it: packages of the distribution, and ONNX and oneDNN into
+# Finds everything onnx-train links; installed with it, since who links its static libraries links these. tools/setup installs it: packages of the distribution, and ONNX and oneDNN into
 # versioned folders of a cache outside the clone. CMAKE_PREFIX_PATH comes first and may name others.
 
 if(DEFINED ENV{XDG_CACHE_HOME} AND NOT "$ENV{XDG_CACHE_HOME}" STREQUAL "")
@@ -11,7 +11,6 @@ endif()
 find_package(Threads REQUIRED)
 find_package(ZLIB REQUIRED)
 find_package(fmt REQUIRED)
-find_package(nlohmann_json REQUIRED)
 find_package(Protobuf REQUIRED)  # before ONNX, whose own config does not look for it
 
 # The folder's name holds the protobuf whose compiler made ONNX's headers, as tools/setup writes it.
