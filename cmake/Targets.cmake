@@ -56,7 +56,7 @@ endfunction()
 #   AVX2     isa_v3                                 ONNXTRAIN_HAVE_ISA_V3=1
 #   AVX-512  isa_v4                                 ONNXTRAIN_HAVE_ISA_V4=1
 # Such a file puts all it defines into that namespace, and may call no inline function of another header that the
-# compiler might emit outside of it: the linker would keep one copy for all processors.
+# compiler might emit outside of it: the linker would keep one copy for all processors. A test looks for such copies in optimised builds.
 function(onnxtrain_add_isa_sources target)
   if(NOT ARGN)
     return()
@@ -79,5 +79,6 @@ function(onnxtrain_add_isa_sources target)
     string(TOUPPER ${level} upper)
     target_compile_definitions(${target} PRIVATE ONNXTRAIN_HAVE_ISA_${upper}=1)
     target_sources(${target} PRIVATE $<TARGET_OBJECTS:${objects}>)
+    set_property(GLOBAL APPEND PROPERTY ONNXTRAIN_ISA_LEVELS ${level})
   endforeach()
 endfunction()

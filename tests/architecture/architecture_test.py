@@ -5,6 +5,7 @@ import tempfile
 import unittest
 
 import architecture
+import isa_symbols
 
 LICENCE = f"// {architecture.LICENCE}\n"
 
@@ -58,6 +59,12 @@ class ArchitectureTest(unittest.TestCase):
     def test_licence(self):
         self.assertIn("missing", offences("graph/b.cc", "int x;\n")[0])
         self.assertEqual(offences("graph/b.cc", LICENCE), [])
+
+
+class IsaSymbolsTest(unittest.TestCase):
+    def test_shared_symbols_outside_the_namespace(self):
+        lines = ["T onnxtrain::Add(float*)", "W onnxtrain::isa_v4::Add(float*)", "W std::max(float)", "t local"]
+        self.assertEqual(list(isa_symbols.shared_outside("isa_v4", lines)), ["std::max(float)"])
 
 
 if __name__ == "__main__":
