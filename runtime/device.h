@@ -20,6 +20,8 @@ namespace onnxtrain {
 class Event {
  public:
   virtual ~Event() = default;
+  // Blocks the host until the point last recorded has been passed; at once when none was.
+  virtual void Synchronize() = 0;
 };
 
 class Stream {
@@ -33,6 +35,8 @@ class Stream {
   virtual void Fill(void* destination, size_t bytes) = 0;  // with zero
   // Blocks the host until all enqueued work is done; the first error since creation.
   virtual Status Synchronize() = 0;
+  // The first error so far, without waiting.
+  virtual Status status() const = 0;
 };
 
 // Device memory, 256-byte aligned, freed with the object.
