@@ -27,8 +27,8 @@ struct Placement {
 };
 
 enum class StepKind : uint8_t {
-  kFeed,      // the host's bytes of graph input `value` become its placement
-  kFetch,     // the placement of graph output `value` goes to the host
+  kFeed,      // the host's bytes of graph input `value` go to `target`, its placement
+  kFetch,     // `range`, the placement of graph output `value`, goes to the host
   kZeroFill,  // `range` becomes zero (padding of buckets)
   kCopy,      // bytes of `range` go to `target` (an update that could not be written in place)
   kLaunch,    // node `node`
@@ -42,8 +42,8 @@ struct PlanStep {
   int node = -1;   // index in graph order
   int value = -1;  // kFeed: index in graph.inputs(); kFetch: index in graph.outputs()
   int event = -1;
-  Placement range;   // kZeroFill, kCopy source
-  Placement target;  // kCopy
+  Placement range;   // kZeroFill; source of kCopy and kFetch
+  Placement target;  // destination of kCopy and kFeed
 };
 
 struct PlacedValue {

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/executor.h"
+
+#include <unordered_map>
+
+#include "graph/op_registry.h"
+
+namespace onnxtrain {
+namespace {
+
+KernelContext ContextOf(const Node& node, int index, const RankResources& resources) {
+  KernelContext context{node};
+  context.node_index = index;
+  context.rank = resources.rank;
+  context.world_size = resources.world_size;
+  context.accumulation = resources.accumulation;
+  context.threads = node.def().collective ? 1 : resources.threads;
+  context.seed = resources.seed;
+  context.layout = resources.layout;
+  return context;
+}
+
+}  // namespace
+
+StatusOr<std::vector<size_t>> WorkspaceBytes(const Graph& graph, const RankResources& resources) {
+  std::vector<size_t> bytes;
+  int index = 0;
+  for (const std::unique_ptr<Node>& node : graph.nodes()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
+                     resources.device->kernels().Create(ContextOf(*node, index++, resources)));
+    bytes.push_back(kernel->workspace_bytes());
+  }
+  return bytes;
+}
+
+Executor::Executor(const Graph& graph, const ExecutionPlan& plan, const RankResources& resources)
+    : graph_(graph), plan_(plan), resources_(resources) {}
+
+Executor::~Executor() {
+  for (Stream* stream : resources_.streams) {
+    if (submitted_ != 0) (void)stream->Synchronize();  // nothing of ours may still be queued
+  }
+}
+
+StatusOr<std::unique_ptr<Executor>> Executor::Create(const Graph& graph, const ExecutionPlan& plan,
+                                                     const RankResources& resources) {
+  if (plan.streams.size() > resources.streams.size()) {
+    return InternalError("the plan of graph '" + graph.name() + "' uses " + std::to_string(plan.streams.size()) +
+                         " streams, the session has " + std::to_string(resources.streams.size()));
+  }
+  std::unique_ptr<Executor> executor(new Executor(graph, plan, resources));
+  RETURN_IF_ERROR(executor->CreateKernels());
+  RETURN_IF_ERROR(executor->CreateEvents());
+  RETURN_IF_ERROR(executor->BindLaunches());
+  return executor;
+}
+
+Status Executor::CreateKernels() {
+  int index = 0;
+  for (const std::unique_ptr<Node>& node : graph_.nodes()) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel,
+                     resources_.device->kernels().Create(ContextOf(*node, index, resources_)));
+    const size_t planned = plan_.workspaces[static_cast<size_t>(index)].bytes;
+    if (kernel->workspace_bytes() > planned) {
+      return InternalError(node->Describe() + " wants " + std::to_string(kernel->workspace_bytes()) +
+                           " bytes of workspace, the plan has " + std::to_string(planned));
+    }
+    kernels_.push_back(std::move(kernel));
+    ++index;
+  }
+  return OkStatus();
+}
+
+Status Executor::CreateEvents() {
+  for (int i = 0; i < plan_.events; ++i) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Event> event, resources_.device->CreateEvent());
+    events_.push_back(std::move(event));
+  }
+  for (std::unique_ptr<Event>& event : done_) {
+    ASSIGN_OR_RETURN(event, resources_.device->CreateEvent());
+  }
+  return OkStatus();
+}
+
+Status Executor::BindLaunches() {
+  std::unordered_map<const Value*, std::byte*> address{{nullptr, nullptr}};
+  for (const PlacedValue& placed : plan_.placements) address[placed.value] = Address(placed.placement);
+  size_t index = 0;
+  for (const std::unique_ptr<Node>& node : graph_.nodes()) {
+    Launch& launch = launches_.emplace_back();
+    for (const std::vector<Value*>* values : {&node->inputs(), &node->outputs()}) {
+      for (const Value* value : *values) {
+        const auto found = address.find(value);
+        if (found == address.end()) {
+          return InternalError("the plan places no bytes for '" + value->name() + "' of " + node->Describe());
+        }
+        if (values == &node->inputs()) {
+          launch.inputs.push_back(found->second);
+        } else {
+          launch.outputs.push_back(found->second);
+        }
+      }
+    }
+    const Placement& workspace = plan_.workspaces[index++];
+    launch.args.workspace = workspace.bytes == 0 ? nullptr : Address(workspace);
+    launch.args.communicator = node->def().collective ? resources_.communicator : nullptr;
+    launch.args.status_word = resources_.status_word;
+  }
+  for (Launch& launch : launches_) {  // the vectors have their final place now
+    launch.args.inputs = launch.inputs;
+    launch.args.outputs = launch.outputs;
+  }
+  return OkStatus();
+}
+
+std::byte* Executor::Address(const Placement& placement) const {
+  std::byte* base = placement.region == Region::kPersistent ? resources_.persistent : resources_.transient;
+  return base + placement.offset;
+}
+
+void Executor::Submit(const RunContext& run, std::span<const std::byte* const> feeds,
+                      std::span<std::byte* const> fetches) {
+  CHECK(feeds.size() == graph_.inputs().size() && fetches.size() == graph_.outputs().size());
+  const size_t slot = submitted_ % kDepth;
+  if (submitted_ >= kDepth) done_[slot]->Synchronize();
+  runs_[slot] = run;
+  for (const PlanStep& step : plan_.steps) Enqueue(step, feeds, fetches, &runs_[slot]);
+  // Streams are joined at the end of a plan: the end of the first is the end of all.
+  resources_.streams[0]->Record(*done_[slot]);
+  ++submitted_;
+}
+
+void Executor::WaitFor(int back) {
+  if (submitted_ <= static_cast<uint64_t>(back)) return;
+  done_[(submitted_ - 1 - static_cast<uint64_t>(back)) % kDepth]->Synchronize();
+}
+
+void Executor::Enqueue(const PlanStep& step, std::span<const std::byte* const> feeds,
+                       std::span<std::byte* const> fetches, const RunContext* run) {
+  Stream& stream = *resources_.streams[static_cast<size_t>(step.stream)];
+  switch (step.kind) {
+    case StepKind::kFeed: {
+      const Value* input = graph_.inputs()[static_cast<size_t>(step.value)];
+      return stream.Copy(Address(step.target), feeds[static_cast<size_t>(step.value)], input->type().bytes());
+    }
+    case StepKind::kFetch: {
+      std::byte* to = fetches[static_cast<size_t>(step.value)];
+      const Value* output = graph_.outputs()[static_cast<size_t>(step.value)];
+      if (to != nullptr) stream.Copy(to, Address(step.range), output->type().bytes());
+      return;
+    }
+    case StepKind::kZeroFill: return stream.Fill(Address(step.range), step.range.bytes);
+    case StepKind::kCopy: return stream.Copy(Address(step.target), Address(step.range), step.range.bytes);
+    case StepKind::kLaunch: {
+      const size_t node = static_cast<size_t>(step.node);
+      LaunchArgs args = launches_[node].args;
+      args.run = run;
+      return stream.Launch(*kernels_[node], args);
+    }
+    case StepKind::kRecord: return stream.Record(*events_[static_cast<size_t>(step.event)]);
+    case StepKind::kWait: return stream.Wait(*events_[static_cast<size_t>(step.event)]);
+  }
+}
+
+}  // namespace onnxtrain

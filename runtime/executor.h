@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+// Runs one graph on one rank by its plan: creates the kernels and events once, then Submit only enqueues.
+//
+// Borrows everything that several plans of a rank share: device, streams, regions, status word, communicator, Layout. All
+// executors of a rank use the same streams, so that runs follow each other in the order of submission.
+#ifndef ONNXTRAIN_RUNTIME_EXECUTOR_H_
+#define ONNXTRAIN_RUNTIME_EXECUTOR_H_
+
+#include <array>
+#include <cstddef>
+#include <memory>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "runtime/device.h"
+#include "runtime/execution_plan.h"
+
+namespace onnxtrain {
+
+// What an executor borrows; must outlive it.
+struct RankResources {
+  Device* device = nullptr;
+  std::vector<Stream*> streams;            // by index of ExecutionPlan::streams; a plan with fewer uses the first ones
+  std::byte* persistent = nullptr;         // the session's persistent region of this rank
+  std::byte* transient = nullptr;          // its transient region: the maximum over its plans
+  uint64_t* status_word = nullptr;         // device memory
+  Communicator* communicator = nullptr;    // null only when no graph has a collective
+  const Layout* layout = nullptr;
+  int rank = 0;
+  int world_size = 1;
+  int accumulation = 1;
+  int threads = 1;                         // OpenMP team of the compute stream
+  uint64_t seed = 0;
+};
+
+class Executor {
+ public:
+  // Fails when a kernel is missing, refuses its types, or wants more workspace than the plan has. Graph and plan are
+  // copied from as needed; the graph must outlive the executor.
+  static StatusOr<std::unique_ptr<Executor>> Create(const Graph& graph, const ExecutionPlan& plan,
+                                                    const RankResources& resources);
+  ~Executor();
+
+  // Enqueues one run. `feeds`: one host pointer per graph input; `fetches`: one per graph output, null where it is not
+  // wanted. All stay valid until the run is done (WaitFor). Allocates nothing.
+  void Submit(const RunContext& run, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
+  // Blocks until the `back`-th last submitted run is done (0: the last). At most kDepth runs are pending.
+  void WaitFor(int back = 0);
+
+  static constexpr int kDepth = 2;
+  const Graph& graph() const { return graph_; }
+  // Kernel of a node, for node-by-node runs (the search for the first non-finite value).
+  Kernel& kernel(size_t node) { return *kernels_[node]; }
+  const LaunchArgs& launch_args(size_t node) const { return launches_[node].args; }
+
+ private:
+  struct Launch {
+    std::vector<const std::byte*> inputs;
+    std::vector<std::byte*> outputs;
+    LaunchArgs args;
+  };
+
+  Executor(const Graph& graph, const ExecutionPlan& plan, const RankResources& resources);
+  Status CreateKernels();
+  Status CreateEvents();
+  Status BindLaunches();
+  std::byte* Address(const Placement& placement) const;
+  void Enqueue(const PlanStep& step, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+               const RunContext* run);
+
+  const Graph& graph_;
+  ExecutionPlan plan_;
+  RankResources resources_;
+  std::vector<std::unique_ptr<Kernel>> kernels_;  // by node index
+  std::vector<Launch> launches_;                  // by node index
+  std::vector<std::unique_ptr<Event>> events_;
+  std::array<std::unique_ptr<Event>, kDepth> done_;  // end of a run; slot = run number modulo kDepth
+  std::array<RunContext, kDepth> runs_;
+  uint64_t submitted_ = 0;
+};
+
+// Scratch bytes of every node on the device, in graph order: what the memory planner asks before a plan exists.
+StatusOr<std::vector<size_t>> WorkspaceBytes(const Graph& graph, const RankResources& resources);
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_RUNTIME_EXECUTOR_H_
