@@ -18,6 +18,7 @@ void AddAllOps(OpRegistry& registry) {
   AddReductionOps(registry);
   AddShapeOps(registry);
   AddSoftmaxOps(registry);
+  AddRemainingSchemaOps(registry);
 }
 
 }  // namespace onnxtrain

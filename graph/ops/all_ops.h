@@ -22,6 +22,9 @@ void AddReductionOps(OpRegistry& registry);       // ReduceSum, ReduceMean, ...
 void AddShapeOps(OpRegistry& registry);           // Reshape, Transpose, Concat, Split, Slice, Expand, Pad, ...
 void AddSoftmaxOps(OpRegistry& registry);         // Softmax, LogSoftmax
 
+// Last: a bare definition (types only) of every standard operator that no family has defined.
+void AddRemainingSchemaOps(OpRegistry& registry);
+
 void AddAllOps(OpRegistry& registry);
 
 }  // namespace onnxtrain

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/onnx_proto.h"
+
+#include <onnx/onnx_pb.h>
+
+#include <limits>
+
+namespace onnxtrain {
+namespace {
+
+std::string NameOfTensor(const onnx::TensorProto& proto) {
+  return proto.name().empty() ? "a tensor without a name" : "tensor '" + proto.name() + "'";
+}
+
+// Elements of a typed field, narrowed to the storage type.
+template <typename To, typename Field>
+Status CopyField(const onnx::TensorProto& proto, const Field& field, Tensor& tensor) {
+  if (field.size() != tensor.elements()) {
+    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(tensor.type()) + " holds " +
+                             std::to_string(field.size()) + " elements");
+  }
+  To* to = reinterpret_cast<To*>(tensor.data());
+  for (const auto element : field) *to++ = static_cast<To>(element);
+  return OkStatus();
+}
+
+Status CopyTyped(const onnx::TensorProto& proto, Tensor& tensor) {
+  switch (tensor.dtype()) {
+    case DType::kFloat: return CopyField<float>(proto, proto.float_data(), tensor);
+    case DType::kDouble: return CopyField<double>(proto, proto.double_data(), tensor);
+    case DType::kInt64: return CopyField<int64_t>(proto, proto.int64_data(), tensor);
+    case DType::kUint64: return CopyField<uint64_t>(proto, proto.uint64_data(), tensor);
+    case DType::kUint32: return CopyField<uint32_t>(proto, proto.uint64_data(), tensor);
+    case DType::kInt32: return CopyField<int32_t>(proto, proto.int32_data(), tensor);
+    case DType::kInt16: return CopyField<int16_t>(proto, proto.int32_data(), tensor);
+    case DType::kInt8: return CopyField<int8_t>(proto, proto.int32_data(), tensor);
+    case DType::kUint8: return CopyField<uint8_t>(proto, proto.int32_data(), tensor);
+    case DType::kUint16:
+    case DType::kFloat16:
+    case DType::kBfloat16: return CopyField<uint16_t>(proto, proto.int32_data(), tensor);
+    case DType::kBool: return CopyField<bool>(proto, proto.int32_data(), tensor);
+    default: return InternalError("typed data of " + std::string(NameOf(tensor.dtype())));
+  }
+}
+
+Status CopyRaw(const onnx::TensorProto& proto, Tensor& tensor) {
+  if (proto.raw_data().size() != tensor.bytes()) {
+    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(tensor.type()) + " needs " +
+                             std::to_string(tensor.bytes()) + " bytes, its raw_data has " +
+                             std::to_string(proto.raw_data().size()));
+  }
+  if (tensor.bytes() != 0) std::memcpy(tensor.data(), proto.raw_data().data(), tensor.bytes());
+  if (tensor.dtype() == DType::kBool) {  // any other byte would be undefined behaviour to read as bool
+    for (size_t i = 0; i < tensor.bytes(); ++i) tensor.data()[i] = std::byte(tensor.data()[i] != std::byte(0));
+  }
+  return OkStatus();
+}
+
+template <typename List>
+auto ToVector(const List& list) {
+  return std::vector<std::decay_t<decltype(*list.begin())>>(list.begin(), list.end());
+}
+
+struct AttributeWriter {
+  onnx::AttributeProto* proto;
+
+  void operator()(int64_t value) const {
+    proto->set_type(onnx::AttributeProto::INT);
+    proto->set_i(value);
+  }
+  void operator()(float value) const {
+    proto->set_type(onnx::AttributeProto::FLOAT);
+    proto->set_f(value);
+  }
+  void operator()(const std::string& value) const {
+    proto->set_type(onnx::AttributeProto::STRING);
+    proto->set_s(value);
+  }
+  void operator()(const std::vector<int64_t>& values) const {
+    proto->set_type(onnx::AttributeProto::INTS);
+    proto->mutable_ints()->Add(values.begin(), values.end());
+  }
+  void operator()(const std::vector<float>& values) const {
+    proto->set_type(onnx::AttributeProto::FLOATS);
+    proto->mutable_floats()->Add(values.begin(), values.end());
+  }
+  void operator()(const std::vector<std::string>& values) const {
+    proto->set_type(onnx::AttributeProto::STRINGS);
+    for (const std::string& value : values) proto->add_strings(value);
+  }
+  void operator()(const Tensor& value) const {
+    proto->set_type(onnx::AttributeProto::TENSOR);
+    TensorToProto(value, "", proto->mutable_t());
+  }
+};
+
+}  // namespace
+
+DType DTypeFromOnnx(int data_type) {
+  const DType dtype = static_cast<DType>(data_type);
+  const bool known = data_type > 0 && data_type <= 16 && NameOf(dtype) != NameOf(DType::kUndefined);
+  return known ? dtype : DType::kUndefined;
+}
+
+std::string OnnxTypeName(int data_type) {
+  const DType dtype = DTypeFromOnnx(data_type);
+  if (dtype != DType::kUndefined) return std::string(NameOf(dtype));
+  if (!onnx::TensorProto_DataType_IsValid(data_type)) return "type number " + std::to_string(data_type);
+  std::string name = onnx::TensorProto_DataType_Name(static_cast<onnx::TensorProto_DataType>(data_type));
+  for (char& c : name) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return name;
+}
+
+StatusOr<TensorType> TensorTypeFromProto(const onnx::TensorProto& proto) {
+  const DType dtype = DTypeFromOnnx(proto.data_type());
+  if (SizeOf(dtype) == 0) {
+    return InvalidModelError(NameOfTensor(proto) + " has elements of " + OnnxTypeName(proto.data_type()) +
+                             ", which is not supported");
+  }
+  TensorType type{dtype, {}};
+  int64_t elements = 1;
+  for (const int64_t dim : proto.dims()) {
+    if (dim < 0) return InvalidModelError(NameOfTensor(proto) + " has the negative dimension " + std::to_string(dim));
+    type.shape.push_back(dim);
+  }
+  // The product without zeros must fit, so that no later product of some of the dimensions overflows.
+  for (const int64_t dim : type.shape) {
+    if (dim != 0 && __builtin_mul_overflow(elements, dim, &elements)) elements = -1;
+    if (elements < 0 || elements > std::numeric_limits<int64_t>::max() / 16) {
+      return InvalidModelError(NameOfTensor(proto) + " of shape " + ToString(type.shape) + " is too large");
+    }
+  }
+  return type;
+}
+
+StatusOr<Tensor> TensorFromProto(const onnx::TensorProto& proto) {
+  ASSIGN_OR_RETURN(TensorType type, TensorTypeFromProto(proto));
+  if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
+    return InvalidModelError(NameOfTensor(proto) + " has external data where none can be read");
+  }
+  // Before allocating what the dimensions claim: every element takes at least a byte of the file.
+  const size_t limit = proto.ByteSizeLong() * 8;
+  if (type.elements() != 0 && static_cast<size_t>(type.elements()) > limit) {
+    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(type) + " has no data of that size");
+  }
+  Tensor tensor(std::move(type));
+  RETURN_IF_ERROR(proto.has_raw_data() ? CopyRaw(proto, tensor) : CopyTyped(proto, tensor));
+  return tensor;
+}
+
+void TensorToProto(const Tensor& tensor, std::string_view name, onnx::TensorProto* proto) {
+  proto->set_name(std::string(name));
+  proto->set_data_type(static_cast<int>(tensor.dtype()));
+  for (const int64_t dim : tensor.shape()) proto->add_dims(dim);
+  proto->set_raw_data(tensor.data(), tensor.bytes());
+}
+
+StatusOr<AttributeValue> AttributeFromProto(const onnx::AttributeProto& proto) {
+  switch (proto.type()) {
+    case onnx::AttributeProto::INT: return AttributeValue(static_cast<int64_t>(proto.i()));
+    case onnx::AttributeProto::FLOAT: return AttributeValue(proto.f());
+    case onnx::AttributeProto::STRING: return AttributeValue(proto.s());
+    case onnx::AttributeProto::INTS: return AttributeValue(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
+    case onnx::AttributeProto::FLOATS: return AttributeValue(ToVector(proto.floats()));
+    case onnx::AttributeProto::STRINGS: return AttributeValue(ToVector(proto.strings()));
+    case onnx::AttributeProto::TENSOR: {
+      StatusOr<Tensor> tensor = TensorFromProto(proto.t());
+      if (!tensor.ok()) return tensor.status().Prepend("attribute '" + proto.name() + "'");
+      return AttributeValue(*std::move(tensor));
+    }
+    default: break;
+  }
+  return InvalidModelError("attribute '" + proto.name() + "' of kind " +
+                           (onnx::AttributeProto_AttributeType_IsValid(proto.type())
+                                ? onnx::AttributeProto_AttributeType_Name(proto.type())
+                                : std::to_string(proto.type())) +
+                           " is not supported");
+}
+
+void AttributeToProto(std::string_view name, const AttributeValue& value, onnx::AttributeProto* proto) {
+  proto->set_name(std::string(name));
+  std::visit(AttributeWriter{proto}, value);
+}
+
+void TypeToProto(const TensorType& type, onnx::TypeProto* proto) {
+  onnx::TypeProto::Tensor* tensor = proto->mutable_tensor_type();
+  tensor->set_elem_type(static_cast<int>(type.dtype));
+  onnx::TensorShapeProto* shape = tensor->mutable_shape();
+  for (const int64_t dim : type.shape) shape->add_dim()->set_dim_value(dim);
+}
+
+}  // namespace onnxtrain
