@@ -12,7 +12,8 @@
 #ifdef __CUDACC__
 #define ONNXTRAIN_HOST_DEVICE __host__ __device__
 #else
-#define ONNXTRAIN_HOST_DEVICE
+// Always inlined: the loops around it are compiled once per instruction set and must not share a copy.
+#define ONNXTRAIN_HOST_DEVICE __attribute__((always_inline))
 #endif
 
 namespace onnxtrain::math {
