@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/tensor.h"
 
+#include <algorithm>
+#include <cmath>
+#include <limits>
 #include <new>
 
 namespace onnxtrain {
@@ -12,41 +15,56 @@ constexpr std::align_val_t kAlignment{64};
 template <typename Visitor>
 auto VisitStorage(DType dtype, Visitor visit) {
   switch (dtype) {
-    case DType::kFloat: return visit(float{});
-    case DType::kDouble: return visit(double{});
-    case DType::kUint8: return visit(uint8_t{});
-    case DType::kInt8: return visit(int8_t{});
-    case DType::kUint16: return visit(uint16_t{});
-    case DType::kInt16: return visit(int16_t{});
-    case DType::kInt32: return visit(int32_t{});
-    case DType::kInt64: return visit(int64_t{});
-    case DType::kUint32: return visit(uint32_t{});
-    case DType::kUint64: return visit(uint64_t{});
-    case DType::kBool: return visit(bool{});
-    default: break;
+    case DType::kFloat:
+      return visit(float{});
+    case DType::kDouble:
+      return visit(double{});
+    case DType::kUint8:
+      return visit(uint8_t{});
+    case DType::kInt8:
+      return visit(int8_t{});
+    case DType::kUint16:
+      return visit(uint16_t{});
+    case DType::kInt16:
+      return visit(int16_t{});
+    case DType::kInt32:
+      return visit(int32_t{});
+    case DType::kInt64:
+      return visit(int64_t{});
+    case DType::kUint32:
+      return visit(uint32_t{});
+    case DType::kUint64:
+      return visit(uint64_t{});
+    case DType::kBool:
+      return visit(bool{});
+    default:
+      break;
   }
   internal::CheckFailed(__FILE__, __LINE__, "numeric element type", std::string(NameOf(dtype)));
 }
 
-void StoreDouble(Tensor& tensor, int64_t index, double value) {
-  if (tensor.dtype() == DType::kFloat16 || tensor.dtype() == DType::kBfloat16) {
-    const float narrow = static_cast<float>(value);
-    reinterpret_cast<uint16_t*>(tensor.data())[index] =
-        tensor.dtype() == DType::kFloat16 ? FloatToFloat16(narrow) : FloatToBfloat16(narrow);
-    return;
+bool IsHalf(DType dtype) { return dtype == DType::kFloat16 || dtype == DType::kBfloat16; }
+
+// As ONNX's Cast where it says something; a float that no integer of the type can hold saturates, NaN gives 0.
+template <typename From, typename To>
+To Convert(From value) {
+  if constexpr (std::is_same_v<To, bool>) {
+    return value != From{};
+  } else if constexpr (std::is_floating_point_v<From> && std::is_integral_v<To>) {
+    if (value != value) return To{0};
+    // 2^digits, the first number above the range, is exact in every float type where max() is not.
+    const From above = std::ldexp(From{1}, std::numeric_limits<To>::digits);
+    if (value >= above) return std::numeric_limits<To>::max();
+    if (value <= (std::is_signed_v<To> ? -above : From{0})) return std::numeric_limits<To>::lowest();
+    return static_cast<To>(value);
+  } else {
+    return static_cast<To>(value);
   }
-  VisitStorage(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    reinterpret_cast<T*>(tensor.data())[index] = static_cast<T>(value);
-  });
 }
 
-void StoreInt(Tensor& tensor, int64_t index, int64_t value) {
-  if (IsFloating(tensor.dtype())) return StoreDouble(tensor, index, static_cast<double>(value));
-  VisitStorage(tensor.dtype(), [&](auto zero) {
-    using T = decltype(zero);
-    reinterpret_cast<T*>(tensor.data())[index] = static_cast<T>(value);
-  });
+float HalfAt(const Tensor& tensor, int64_t index) {
+  const uint16_t bits = reinterpret_cast<const uint16_t*>(tensor.data())[index];
+  return tensor.dtype() == DType::kFloat16 ? Float16ToFloat(bits) : Bfloat16ToFloat(bits);
 }
 
 }  // namespace
@@ -114,34 +132,43 @@ Tensor Tensor::Reshaped(Shape shape) const {
 
 double Tensor::DoubleAt(int64_t index) const {
   CHECK(index >= 0 && index < elements());
-  if (dtype() == DType::kFloat16) return Float16ToFloat(reinterpret_cast<const uint16_t*>(data())[index]);
-  if (dtype() == DType::kBfloat16) return Bfloat16ToFloat(reinterpret_cast<const uint16_t*>(data())[index]);
-  return VisitStorage(dtype(), [&](auto zero) {
-    return static_cast<double>(reinterpret_cast<const decltype(zero)*>(data())[index]);
-  });
+  if (IsHalf(dtype())) return HalfAt(*this, index);
+  return VisitStorage(
+      dtype(), [&](auto zero) { return static_cast<double>(reinterpret_cast<const decltype(zero)*>(data())[index]); });
 }
 
 int64_t Tensor::IntAt(int64_t index) const {
-  if (IsFloating(dtype())) return static_cast<int64_t>(DoubleAt(index));
   CHECK(index >= 0 && index < elements());
+  if (IsHalf(dtype())) return Convert<float, int64_t>(HalfAt(*this, index));
   return VisitStorage(dtype(), [&](auto zero) {
-    return static_cast<int64_t>(reinterpret_cast<const decltype(zero)*>(data())[index]);
+    using T = decltype(zero);
+    return Convert<T, int64_t>(reinterpret_cast<const T*>(data())[index]);
   });
 }
 
 Tensor Tensor::CastTo(DType target) const {
   if (target == dtype()) return *this;
-  Tensor result(TensorType{target, shape()});
-  const int64_t count = elements();
-  for (int64_t i = 0; i < count; ++i) {
-    if (target == DType::kBool) {
-      StoreInt(result, i, DoubleAt(i) != 0.0 ? 1 : 0);
-    } else if (IsFloating(dtype())) {
-      IsFloating(target) ? StoreDouble(result, i, DoubleAt(i)) : StoreInt(result, i, IntAt(i));
-    } else {
-      StoreInt(result, i, IntAt(i));
-    }
+  if (IsHalf(dtype())) {
+    Tensor wide(TensorType{DType::kFloat, shape()});
+    for (int64_t i = 0; i < elements(); ++i) wide.values<float>()[static_cast<size_t>(i)] = HalfAt(*this, i);
+    return wide.CastTo(target);
   }
+  Tensor result(TensorType{target, shape()});
+  if (IsHalf(target)) {
+    const Tensor wide = CastTo(DType::kFloat);
+    const auto narrow = target == DType::kFloat16 ? FloatToFloat16 : FloatToBfloat16;
+    std::transform(wide.values<float>().begin(), wide.values<float>().end(), reinterpret_cast<uint16_t*>(result.data()),
+                   narrow);
+    return result;
+  }
+  VisitStorage(dtype(), [&](auto from_zero) {
+    using From = decltype(from_zero);
+    VisitStorage(target, [&](auto to_zero) {
+      using To = decltype(to_zero);
+      const std::span<const From> from = values<From>();
+      std::transform(from.begin(), from.end(), result.values<To>().begin(), Convert<From, To>);
+    });
+  });
   return result;
 }
 
