@@ -35,7 +35,8 @@ std::string TextOf(const StateEntry& entry) {
 
 std::string TextOfCollective(const Node& node) {
   std::string text = node.op();
-  for (const auto& [name, value] : node.attributes().entries()) text += " " + name + "=" + std::visit(AttributeText{}, value);
+  for (const auto& [name, value] : node.attributes().entries())
+    text += " " + name + "=" + std::visit(AttributeText{}, value);
   for (const Value* input : node.inputs()) text += input == nullptr ? " -" : " " + ToString(input->type());
   return text + "\n";
 }
@@ -48,13 +49,20 @@ auto FindEntry(std::vector<StateEntry>& states, std::string_view name) {
 
 std::string_view NameOf(StateClass state_class) {
   switch (state_class) {
-    case StateClass::kParameter: return "parameter";
-    case StateClass::kFrozen: return "frozen";
-    case StateClass::kBuffer: return "buffer";
-    case StateClass::kOptimizerState: return "optimizer_state";
-    case StateClass::kCounter: return "counter";
-    case StateClass::kAccumulator: return "accumulator";
-    case StateClass::kReplica: return "replica";
+    case StateClass::kParameter:
+      return "parameter";
+    case StateClass::kFrozen:
+      return "frozen";
+    case StateClass::kBuffer:
+      return "buffer";
+    case StateClass::kOptimizerState:
+      return "optimizer_state";
+    case StateClass::kCounter:
+      return "counter";
+    case StateClass::kAccumulator:
+      return "accumulator";
+    case StateClass::kReplica:
+      return "replica";
   }
   internal::CheckFailed(__FILE__, __LINE__, "state class", std::to_string(static_cast<int>(state_class)));
 }

@@ -52,10 +52,13 @@ void ExpectShardsCoverWhole(const Layout& layout) {
   }
 }
 
-const std::vector<std::vector<int64_t>> kSizes = {
-    {1},   {30},  {63},  {64}, {65},         {127},           {128},
-    {0},   {129}, {1, 1, 1},   {65, 1, 128}, {30, 0, 63, 64}, {100003},
-    {1, 100003, 63, 127, 30, 65}};
+const std::vector<std::vector<int64_t>> kSizes = {{1},          {30},
+                                                  {63},         {64},
+                                                  {65},         {127},
+                                                  {128},        {0},
+                                                  {129},        {1, 1, 1},
+                                                  {65, 1, 128}, {30, 0, 63, 64},
+                                                  {100003},     {1, 100003, 63, 127, 30, 65}};
 
 TEST(Layout, ShardsCoverTheWholeOnce) {
   for (const auto& sizes : kSizes) {
@@ -168,37 +171,36 @@ TEST(Layout, DigestSeesEveryField) {
 }
 
 TEST(Layout, RefusesHostileText) {
-  const std::vector<std::string> texts = {
-      "",
-      "world_size",
-      "world_size 0",
-      "world_size -1",
-      "world_size 99999999999999999999",
-      "world_size 2 ",
-      "world_size 2\n",
-      "world_size 2\nbucket",
-      "world_size 2\nbucket float[256]",
-      "world_size 2\nbucket string[256] 0=a[1]g0@0",
-      "world_size 2\nbucket float[256,1] 0=a[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[1]g0",
-      "world_size 2\nbucket float[256] 0=a[1]g0@0 ",
-      "world_size 2\nbucket float[256] 0=a[1]g0@0 0=b[1]g0@64",
-      "world_size 2\nbucket float[256] 1=a[1]g0@0",
-      "world_size 2\nbucket float[256] 0=[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a%[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a%4",
-      "world_size 2\nbucket float[256] 0=a%zz[1]g0@0",
-      "world_size 2\nbucket float[256] 0=%61[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[-1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[1]g-1@0",
-      "world_size 2\nbucket float[256] 0=a[1]g0@64",
-      "world_size 2\nbucket float[128] 0=a[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[257]g0@0",
-      "world_size 2\nbucket float[256] 0=a[1]g0@0 1=b[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[4294967296,4294967296]g0@0",
-      "world_size 2\nbucket float[256] 0=a[9223372036854775807]g0@0",
-      "world_size 2\nbucket float[256] 2147483647=a[1]g0@0",
-      "world_size 2\nbucket float[256] 0=a[1]g0@0\n\n"};
+  const std::vector<std::string> texts = {"",
+                                          "world_size",
+                                          "world_size 0",
+                                          "world_size -1",
+                                          "world_size 99999999999999999999",
+                                          "world_size 2 ",
+                                          "world_size 2\n",
+                                          "world_size 2\nbucket",
+                                          "world_size 2\nbucket float[256]",
+                                          "world_size 2\nbucket string[256] 0=a[1]g0@0",
+                                          "world_size 2\nbucket float[256,1] 0=a[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0@0 ",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0@0 0=b[1]g0@64",
+                                          "world_size 2\nbucket float[256] 1=a[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a%[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a%4",
+                                          "world_size 2\nbucket float[256] 0=a%zz[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=%61[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[-1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g-1@0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0@64",
+                                          "world_size 2\nbucket float[128] 0=a[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[257]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0@0 1=b[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[4294967296,4294967296]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[9223372036854775807]g0@0",
+                                          "world_size 2\nbucket float[256] 2147483647=a[1]g0@0",
+                                          "world_size 2\nbucket float[256] 0=a[1]g0@0\n\n"};
   for (const std::string& text : texts) {
     StatusOr<Layout> parsed = Layout::Parse(text);
     ASSERT_FALSE(parsed.ok()) << text;

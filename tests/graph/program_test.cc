@@ -37,8 +37,9 @@ class ProgramTest : public ::testing::Test {
     Value* x = graph.AddInput("x", {DType::kFloat, {batch}});
     Value* w = graph.AddState("w", {DType::kFloat, {3}});
     graph.AddOutput((*graph.Insert(nullptr, {"Relu", {x}, {}, {"y"}, "", {}}))->output(0));
-    graph.SetUpdate(w, (*graph.Insert(nullptr, {"onnxtrain.AllReduce", {w}, {{"op", std::string("sum")}}, {"r"}, "", {}}))
-                           ->output(0));
+    graph.SetUpdate(
+        w,
+        (*graph.Insert(nullptr, {"onnxtrain.AllReduce", {w}, {{"op", std::string("sum")}}, {"r"}, "", {}}))->output(0));
     program.AddGraph(std::move(graph));
     return program;
   }
