@@ -7,9 +7,11 @@
 //   "update.<state>" : "<value>"    what the state becomes after the run
 //   "role.<role>" : "<value>"       a role of the graph
 // and in the first graph alone
-//   "state.<name>" : "<class> [bucket=<k>] [sharded] [type=<type>] [<role>/<parameter>]"   one a state, in table order
-//   "layout", "world_size", "accumulation"
-// States, constants and initial values stand in the list behind the signature: a name without a value is a state.
+//   "state.<name>" : "<class> [bucket=<k>] [sharded] [type=<type>] [<role>/<parameter>]"   one a state, in table order;
+//                    the type where no graph has the state, the canonical tensor where it is not "<class>/<name>"
+//   "layout", "layout.<bucket>", "world_size", "accumulation"
+// States, constants and initial values stand in the list behind the signature: a name without a value is a state. The
+// initial value of a canonical tensor that is no state of the first graph is named "initial:<role>/<parameter>".
 #ifndef ONNXTRAIN_GRAPH_PROGRAM_TEXT_H_
 #define ONNXTRAIN_GRAPH_PROGRAM_TEXT_H_
 
