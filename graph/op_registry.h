@@ -57,13 +57,13 @@ using AliasFn = std::function<std::vector<AliasRule>(const Node&)>;
 
 struct OpDef {
   std::string name;
-  LiftFn lift;          // null: every opset that the reader accepts already has the canonical form
-  InferFn infer;        // null: ONNX's own schema at kCanonicalOpset
-  GradientFn gradient;  // null: no rule (the reader may still have an ONNX function body to differentiate)
-  AliasFn aliases;      // null: outputs share no bytes with inputs
+  LiftFn lift = nullptr;          // null: every opset that the reader accepts already has the canonical form
+  InferFn infer = nullptr;        // null: ONNX's own schema at kCanonicalOpset
+  GradientFn gradient = nullptr;  // null: no rule (the reader may still have an ONNX function body to differentiate)
+  AliasFn aliases = nullptr;      // null: outputs share no bytes with inputs
   // Inputs (by position) whose gradient is always zero or that only give shapes: Gather 1, Reshape 1, Clip 1 and 2, ...
   // Integer and bool inputs stop gradients anyway.
-  std::vector<int> stop_gradient_inputs;
+  std::vector<int> stop_gradient_inputs = {};
   bool collective = false;    // runs on the communication stream; all ranks must issue it in the same order
   bool random = false;        // draws numbers: reads the step counter, never merged, never folded
   bool side_effect = false;   // kept although nothing reads its outputs
