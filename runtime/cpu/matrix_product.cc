@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/cpu/matrix_product.h"
+
+#include <algorithm>
+#include <atomic>
+#include <optional>
+#include <string>
+#include <type_traits>
+
+#include "graph/tensor.h"
+#include "runtime/cpu/dnnl_matmul.h"
+#include "runtime/cpu/isa/gemm.h"
+#include "runtime/cpu/parallel_for.h"
+
+namespace onnxtrain {
+namespace {
+
+void EraseBatchAxis(ProductShape& shape, size_t axis) {
+  const auto offset = static_cast<std::ptrdiff_t>(axis);
+  shape.batch.erase(shape.batch.begin() + offset);
+  for (MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) layout->batch.erase(layout->batch.begin() + offset);
+}
+
+// Joins batch axis `axis` with the next one if a single stride serves both in all three.
+bool JoinBatchAxes(ProductShape& shape, size_t axis) {
+  const int64_t inner = shape.batch[axis + 1];
+  for (const MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) {
+    if (layout->batch[axis] != layout->batch[axis + 1] * inner) return false;
+  }
+  shape.batch[axis + 1] *= shape.batch[axis];
+  EraseBatchAxis(shape, axis);
+  return true;
+}
+
+bool FoldLastBatchAxisIntoRows(ProductShape& shape) {
+  const size_t last = shape.batch.size() - 1;
+  const int64_t a_stride = shape.a.batch[last];
+  const int64_t c_stride = shape.c.batch[last];
+  if (shape.b.batch[last] != 0 || a_stride == 0) return false;
+  if (shape.rows != 1 && (a_stride != shape.rows * shape.a.row || c_stride != shape.rows * shape.c.row)) return false;
+  if (shape.rows == 1) {
+    shape.a.row = a_stride;
+    shape.c.row = c_stride;
+  }
+  shape.rows *= shape.batch[last];
+  EraseBatchAxis(shape, last);
+  return true;
+}
+
+// How BLAS sees a matrix: stored as it is or transposed, with `leading` elements from one stored row to the next.
+struct Stored {
+  bool transposed;
+  int64_t leading;
+};
+
+std::optional<Stored> StoredAs(const MatrixLayout& layout, int64_t rows, int64_t columns) {
+  if ((columns == 1 || layout.column == 1) && (rows == 1 || layout.row >= columns)) {
+    return Stored{false, rows == 1 ? columns : layout.row};
+  }
+  if ((rows == 1 || layout.row == 1) && (columns == 1 || layout.column >= rows)) {
+    return Stored{true, columns == 1 ? rows : layout.column};
+  }
+  return std::nullopt;
+}
+
+int64_t BatchSize(const ProductShape& shape) { return ElementsOf(shape.batch); }
+
+// Where the matrices of batch index `index` begin.
+struct Offsets {
+  int64_t a = 0, b = 0, c = 0;
+};
+
+Offsets OffsetsAt(const ProductShape& shape, int64_t index) {
+  Offsets offsets;
+  for (size_t axis = shape.batch.size(); axis-- > 0;) {
+    const int64_t place = index % shape.batch[axis];
+    index /= shape.batch[axis];
+    offsets.a += place * shape.a.batch[axis];
+    offsets.b += place * shape.b.batch[axis];
+    offsets.c += place * shape.c.batch[axis];
+  }
+  return offsets;
+}
+
+std::vector<Offsets> AllOffsets(const ProductShape& shape) {
+  std::vector<Offsets> offsets;
+  for (int64_t i = 0; i < BatchSize(shape); ++i) offsets.push_back(OffsetsAt(shape, i));
+  return offsets;
+}
+
+class NothingToDo : public MatrixProduct {
+ public:
+  Status Run(const void*, const void*, void*, std::byte*) override { return OkStatus(); }
+};
+
+// A sum over no terms.
+template <typename T>
+class ZeroProduct : public MatrixProduct {
+ public:
+  explicit ZeroProduct(const ProductShape& shape) : shape_(shape), offsets_(AllOffsets(shape)) {}
+  Status Run(const void*, const void*, void* c, std::byte*) override {
+    for (const Offsets& offsets : offsets_) {
+      for (int64_t i = 0; i < shape_.rows * shape_.columns; ++i) {
+        static_cast<T*>(c)[offsets.c + i / shape_.columns * shape_.c.row + i % shape_.columns * shape_.c.column] = 0;
+      }
+    }
+    return OkStatus();
+  }
+
+ private:
+  const ProductShape shape_;
+  const std::vector<Offsets> offsets_;
+};
+
+// dnnl_sgemm on the whole team, or on one thread for each matrix of a batch.
+class SgemmProduct : public MatrixProduct {
+ public:
+  SgemmProduct(const ProductShape& shape, Stored a, Stored b, Stored c, float alpha, bool accumulate, int threads)
+      : call_{a.transposed, b.transposed, shape.rows, shape.columns, shape.depth, alpha, nullptr, a.leading,
+              nullptr,      b.leading,    accumulate ? 1.0f : 0.0f,  nullptr,     c.leading},
+        offsets_(AllOffsets(shape)),
+        threads_(threads) {}
+
+  Status Run(const void* a, const void* b, void* c, std::byte*) override {
+    const ThreadTeam team(threads_);
+    if (offsets_.size() == 1) return RunOne(offsets_[0], a, b, c);
+    std::atomic<bool> failed = false;
+    ParallelFor(threads_, static_cast<int64_t>(offsets_.size()), 1, [&](int64_t begin, int64_t end) {
+      for (int64_t i = begin; i < end; ++i) {
+        if (!RunOne(offsets_[i], a, b, c).ok()) failed = true;
+      }
+    });
+    return failed ? InternalError("oneDNN could not multiply a batch of matrices") : OkStatus();
+  }
+
+ private:
+  Status RunOne(const Offsets& offsets, const void* a, const void* b, void* c) const {
+    SgemmArguments call = call_;
+    call.a = static_cast<const float*>(a) + offsets.a;
+    call.b = static_cast<const float*>(b) + offsets.b;
+    call.c = static_cast<float*>(c) + offsets.c;
+    return DnnlSgemm(call);
+  }
+
+  const SgemmArguments call_;
+  const std::vector<Offsets> offsets_;
+  const int threads_;
+};
+
+class DnnlProduct : public MatrixProduct {
+ public:
+  DnnlProduct(std::unique_ptr<DnnlPrimitive> primitive, int threads)
+      : primitive_(std::move(primitive)), threads_(threads) {}
+  size_t workspace_bytes() const override { return primitive_->workspace_bytes(); }
+  Status Run(const void* a, const void* b, void* c, std::byte* workspace) override {
+    const ThreadTeam team(threads_);
+    const void* pointers[] = {a, b, c};
+    return primitive_->Run(pointers, workspace);
+  }
+
+ private:
+  const std::unique_ptr<DnnlPrimitive> primitive_;
+  const int threads_;
+};
+
+// Own loops: tasks are blocks of C, dealt out in order.
+template <typename T>
+class PlainProduct : public MatrixProduct {
+ public:
+  PlainProduct(const ProductShape& shape, double alpha, bool accumulate, int threads)
+      : shape_(shape), offsets_(AllOffsets(shape)), alpha_(static_cast<T>(alpha)), accumulate_(accumulate),
+        row_blocks_((shape.rows + kGemmRowBlock - 1) / kGemmRowBlock),
+        column_blocks_((shape.columns + kGemmColumnBlock - 1) / kGemmColumnBlock),
+        pieces_(std::min<int64_t>(threads, Tasks())) {
+    if constexpr (std::is_same_v<T, float>) gemm_ = ONNXTRAIN_SELECT_ISA(GemmFloat);
+    if constexpr (std::is_same_v<T, double>) gemm_ = ONNXTRAIN_SELECT_ISA(GemmDouble);
+  }
+  size_t workspace_bytes() const override { return pieces_ * kGemmPackElements * sizeof(T); }
+  Status Run(const void* a, const void* b, void* c, std::byte* workspace) override {
+    ParallelFor(static_cast<int>(pieces_), pieces_, 1, [&](int64_t first, int64_t last) {
+      for (int64_t piece = first; piece < last; ++piece) {
+        T* pack = reinterpret_cast<T*>(workspace) + piece * kGemmPackElements;
+        for (int64_t task = Tasks() * piece / pieces_; task < Tasks() * (piece + 1) / pieces_; ++task) {
+          RunTask(task, static_cast<const T*>(a), static_cast<const T*>(b), static_cast<T*>(c), pack);
+        }
+      }
+    });
+    return OkStatus();
+  }
+
+ private:
+  int64_t Tasks() const { return static_cast<int64_t>(offsets_.size()) * row_blocks_ * column_blocks_; }
+
+  void RunTask(int64_t task, const T* a, const T* b, T* c, T* pack) const {
+    const Offsets& offsets = offsets_[task / (row_blocks_ * column_blocks_)];
+    const int64_t row = task / column_blocks_ % row_blocks_ * kGemmRowBlock;
+    const int64_t column = task % column_blocks_ * kGemmColumnBlock;
+    gemm_({std::min(kGemmRowBlock, shape_.rows - row), std::min(kGemmColumnBlock, shape_.columns - column),
+           shape_.depth, alpha_, a + offsets.a + row * shape_.a.row, shape_.a.row, shape_.a.column,
+           b + offsets.b + column * shape_.b.column, shape_.b.row, shape_.b.column,
+           c + offsets.c + row * shape_.c.row + column * shape_.c.column, shape_.c.row, shape_.c.column, accumulate_,
+           pack});
+  }
+
+  const ProductShape shape_;
+  const std::vector<Offsets> offsets_;
+  const T alpha_;
+  const bool accumulate_;
+  const int64_t row_blocks_;
+  const int64_t column_blocks_;
+  const int64_t pieces_;
+  void (*gemm_)(const GemmArguments<T>&) = nullptr;
+};
+
+// C^T = B^T A^T.
+class SwappedProduct : public MatrixProduct {
+ public:
+  explicit SwappedProduct(std::unique_ptr<MatrixProduct> product) : product_(std::move(product)) {}
+  size_t workspace_bytes() const override { return product_->workspace_bytes(); }
+  Status Run(const void* a, const void* b, void* c, std::byte* workspace) override {
+    return product_->Run(b, a, c, workspace);
+  }
+
+ private:
+  const std::unique_ptr<MatrixProduct> product_;
+};
+
+using Made = StatusOr<std::unique_ptr<MatrixProduct>>;
+
+#ifdef ONNXTRAIN_SERIAL_KERNELS
+constexpr bool kUseDnnl = false;
+#else
+constexpr bool kUseDnnl = true;
+#endif
+
+Made CreateFloat(const ProductShape& shape, double alpha, bool accumulate, int threads) {
+  if (!kUseDnnl) return Made(std::make_unique<PlainProduct<float>>(shape, alpha, accumulate, threads));
+  if (!shape.batch.empty()) {
+    const ThreadTeam team(threads);
+    auto primitive = CreateDnnlMatMul(shape, static_cast<float>(alpha), accumulate);
+    if (primitive.ok() && (*primitive)->implementation().find("ref") == std::string::npos) {
+      return Made(std::make_unique<DnnlProduct>(std::move(*primitive), threads));
+    }
+  }
+  const auto a = StoredAs(shape.a, shape.rows, shape.depth);
+  const auto b = StoredAs(shape.b, shape.depth, shape.columns);
+  const auto c = StoredAs(shape.c, shape.rows, shape.columns);
+  if (a && b && c && !c->transposed) {
+    return Made(std::make_unique<SgemmProduct>(shape, *a, *b, *c, static_cast<float>(alpha), accumulate, threads));
+  }
+  return Made(std::make_unique<PlainProduct<float>>(shape, alpha, accumulate, threads));
+}
+
+Made CreateFor(bool single, const ProductShape& shape, double alpha, bool accumulate, int threads) {
+  if (single) return CreateFloat(shape, alpha, accumulate, threads);
+  return Made(std::make_unique<PlainProduct<double>>(shape, alpha, accumulate, threads));
+}
+
+void SwapOperands(ProductShape& shape) {
+  std::swap(shape.rows, shape.columns);
+  std::swap(shape.a, shape.b);
+  for (MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) std::swap(layout->row, layout->column);
+}
+
+}  // namespace
+
+ProductShape Simplified(ProductShape shape) {
+  for (size_t axis = shape.batch.size(); axis-- > 0;) {
+    if (shape.batch[axis] == 1) EraseBatchAxis(shape, axis);
+  }
+  for (size_t axis = shape.batch.size(); axis-- > 1;) JoinBatchAxes(shape, axis - 1);
+  while (!shape.batch.empty() && FoldLastBatchAxisIntoRows(shape)) {
+  }
+  return shape;
+}
+
+Made MatrixProduct::Create(DType dtype, ProductShape shape, double alpha, bool accumulate, int threads) {
+  const bool single = dtype == DType::kFloat;
+  if (!single && dtype != DType::kDouble) {
+    return InvalidModelError("matrix products serve float and double, not " + std::string(NameOf(dtype)));
+  }
+  if (shape.rows * shape.columns * BatchSize(shape) == 0 || (shape.depth == 0 && accumulate)) {
+    return Made(std::make_unique<NothingToDo>());
+  }
+  shape = Simplified(std::move(shape));
+  if (shape.depth == 0) {
+    if (single) return Made(std::make_unique<ZeroProduct<float>>(shape));
+    return Made(std::make_unique<ZeroProduct<double>>(shape));
+  }
+  const bool swapped = shape.c.column != 1 && shape.columns != 1 && (shape.c.row == 1 || shape.rows == 1);
+  if (swapped) SwapOperands(shape);
+  ASSIGN_OR_RETURN(auto product, CreateFor(single, shape, alpha, accumulate, threads));
+  if (swapped) product = std::make_unique<SwappedProduct>(std::move(product));
+  return product;
+}
+
+}  // namespace onnxtrain
