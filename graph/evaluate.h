@@ -9,6 +9,7 @@
 #define ONNXTRAIN_GRAPH_EVALUATE_H_
 
 #include <cstddef>
+#include <optional>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -27,6 +28,10 @@ bool CanEvaluate(std::string_view op);
 // result above 1 GiB. Never ends the program, whatever the tensors hold.
 StatusOr<std::vector<Tensor>> Evaluate(std::string_view op, const Attributes& attributes,
                                        std::span<const Tensor* const> inputs, size_t outputs);
+
+// The value of operators that look at the type of their input alone: Shape and Size. Nullopt for all others, and where
+// Evaluate would fail.
+std::optional<Tensor> EvaluateFromType(std::string_view op, const Attributes& attributes, const TensorType& input);
 
 }  // namespace onnxtrain
 

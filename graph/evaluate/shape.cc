@@ -3,13 +3,13 @@
 #include <algorithm>
 #include <cmath>
 
+#include "graph/evaluate.h"
 #include "graph/evaluate/evaluation.h"
 
 namespace onnxtrain::evaluation {
 namespace {
 
-Result RunShape(const Call& call) {
-  const Shape& shape = call.input(0).shape();
+Result ShapeOf(const Call& call, const Shape& shape) {
   const auto rank = static_cast<int64_t>(shape.size());
   ASSIGN_OR_RETURN(int64_t start, call.Int("start", 0));
   ASSIGN_OR_RETURN(int64_t end, call.Int("end", rank));
@@ -18,6 +18,8 @@ Result RunShape(const Call& call) {
   end = std::max(start, clamp(end));
   return One(Tensor::Ints({shape.begin() + start, shape.begin() + end}));
 }
+
+Result RunShape(const Call& call) { return ShapeOf(call, call.input(0).shape()); }
 
 Result RunSize(const Call& call) { return One(Tensor::Scalar<int64_t>(call.input(0).elements())); }
 
@@ -215,3 +217,15 @@ constexpr Row kRows[] = {
 std::span<const Row> ShapeRows() { return kRows; }
 
 }  // namespace onnxtrain::evaluation
+
+namespace onnxtrain {
+
+std::optional<Tensor> EvaluateFromType(std::string_view op, const Attributes& attributes, const TensorType& input) {
+  if (op == "Size") return Tensor::Scalar<int64_t>(input.elements());
+  if (op != "Shape") return std::nullopt;
+  StatusOr<std::vector<Tensor>> result = evaluation::ShapeOf({op, attributes, {}}, input.shape);
+  if (!result.ok()) return std::nullopt;
+  return std::move((*result)[0]);
+}
+
+}  // namespace onnxtrain

@@ -82,6 +82,14 @@ TEST(Evaluate, Shape) {
   ExpectIs(Result("Size", {x}), Long(0));
 }
 
+TEST(Evaluate, FromTypeAlone) {
+  const TensorType huge{DType::kFloat, {1 << 20, 1 << 20, 3}};
+  ExpectIs(*EvaluateFromType("Shape", {{"start", int64_t{1}}}, huge), Ints({1 << 20, 3}));
+  ExpectIs(*EvaluateFromType("Size", {}, huge), Long(int64_t{3} << 40));
+  EXPECT_FALSE(EvaluateFromType("Identity", {}, huge).has_value());
+  EXPECT_FALSE(EvaluateFromType("Shape", {{"start", 1.0f}}, huge).has_value());
+}
+
 TEST(Evaluate, Constants) {
   ExpectIs(Result("Constant", {}, {{"value", Ints({4, 5})}}), Ints({4, 5}));
   ExpectIs(Result("Constant", {}, {{"value_int", int64_t{7}}}), Long(7));

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// The one list of passes that text can name.
+#include "passes/build_backward.h"
+#include "passes/eliminate_dead_nodes.h"
+#include "passes/fold_constants.h"
+#include "passes/merge_equal_nodes.h"
+#include "passes/pass_registry.h"
+
+namespace onnxtrain {
+namespace {
+
+std::unique_ptr<Pass> MakeBuildBackward(PassOptions& options) {
+  BuildBackwardOptions chosen;
+  chosen.graph = options.Text("graph", chosen.graph);
+  chosen.with_respect_to = options.List("wrt");
+  chosen.weighted = options.Flag("weighted", chosen.weighted);
+  return BuildBackward(chosen);
+}
+
+std::unique_ptr<Pass> MakeFoldConstants(PassOptions& options) {
+  FoldConstantsOptions chosen;
+  chosen.max_bytes = options.Int("max_bytes", chosen.max_bytes);
+  return FoldConstants(chosen);
+}
+
+PassRegistry MakeRegistry() {
+  PassRegistry registry;
+  registry.Add({"build_backward", "append the nodes that compute gradients of the loss", MakeBuildBackward});
+  registry.Add({"eliminate_dead_nodes", "take out what no output and no update needs",
+                [](PassOptions&) { return EliminateDeadNodes(); }});
+  registry.Add({"fold_constants", "compute ahead of time what does not depend on inputs or states", MakeFoldConstants});
+  registry.Add({"merge_equal_nodes", "make one value of values that are equal by construction",
+                [](PassOptions&) { return MergeEqualNodes(); }});
+  return registry;
+}
+
+}  // namespace
+
+const PassRegistry& PassRegistry::Default() {
+  static const PassRegistry registry = MakeRegistry();
+  return registry;
+}
+
+}  // namespace onnxtrain

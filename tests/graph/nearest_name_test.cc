@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/nearest_name.h"
+
+#include <gtest/gtest.h>
+
+namespace onnxtrain {
+namespace {
+
+TEST(NearestName, FindsTypingMistakes) {
+  const std::vector<std::string> names = {"momentum", "nesterov", "lr"};
+  EXPECT_EQ(NearestName("momentun", names), "momentum");
+  EXPECT_EQ(NearestName("nestrov", names), "nesterov");
+  EXPECT_EQ(NearestName("lt", names), "lr");
+  EXPECT_EQ(NearestName("completely", names), "");
+  EXPECT_EQ(NearestName("", names), "");
+  EXPECT_EQ(NearestName("lr", {}), "");
+  EXPECT_EQ(DidYouMean("momentun", names), ", did you mean 'momentum'?");
+  EXPECT_EQ(DidYouMean("xyz", {"abc"}), "");
+}
+
+}  // namespace
+}  // namespace onnxtrain
