@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Everything this project writes goes through a FileSystem, so that a test can make the n-th write, sync or rename fail.
-// Disk full and quota are kResourceExhausted, every other failure of the system is kInternal; both name the path.
+// Everything this project writes goes through a FileSystem, so that a test can make the n-th write, sync or rename
+// fail. Disk full and quota are kResourceExhausted, every other failure of the system is kInternal; both name the path.
 // Paths are used as given; nothing here is global. Calls on different objects may run on different threads.
 #ifndef ONNXTRAIN_RUNTIME_FILE_SYSTEM_H_
 #define ONNXTRAIN_RUNTIME_FILE_SYSTEM_H_

@@ -23,7 +23,8 @@ namespace {
 enum class Format { kNpy, kNpz, kIdx, kSafetensors, kCsv, kTensorProto, kBin, kUnknown };
 
 bool IsZip(std::span<const std::byte> bytes) {
-  return bytes.size() >= 4 && (std::memcmp(bytes.data(), "PK\3\4", 4) == 0 || std::memcmp(bytes.data(), "PK\5\6", 4) == 0);
+  return bytes.size() >= 4 &&
+         (std::memcmp(bytes.data(), "PK\3\4", 4) == 0 || std::memcmp(bytes.data(), "PK\5\6", 4) == 0);
 }
 
 std::string Ending(const std::string& path) {
@@ -82,17 +83,22 @@ StatusOr<std::vector<std::string>> BinNames(const FileContents& file) {
 
 StatusOr<std::vector<std::string>> Names(const FileContents& file, Format format) {
   switch (format) {
-    case Format::kNpz: return NpzNames(file.bytes(), file.path());
-    case Format::kCsv: return CsvNames(file.bytes(), file.path());
-    case Format::kBin: return BinNames(file);
-    case Format::kUnknown: return UnknownFormat(file.path());
+    case Format::kNpz:
+      return NpzNames(file.bytes(), file.path());
+    case Format::kCsv:
+      return CsvNames(file.bytes(), file.path());
+    case Format::kBin:
+      return BinNames(file);
+    case Format::kUnknown:
+      return UnknownFormat(file.path());
     case Format::kSafetensors: {
       ASSIGN_OR_RETURN(const SafetensorsHeader header, ParseSafetensorsHeader(file.bytes(), file.path()));
       std::vector<std::string> names;
       for (const SafetensorsEntry& entry : header.entries) names.push_back(entry.name);
       return names;
     }
-    default: return std::vector<std::string>{""};
+    default:
+      return std::vector<std::string>{""};
   }
 }
 
@@ -113,8 +119,10 @@ StatusOr<Array> OpenNpy(FileContents file, DType void_type) {
 
 StatusOr<Array> OpenEntry(FileContents file, Format format, const std::string& entry, DType void_type) {
   switch (format) {
-    case Format::kNpz: return OpenNpzArray(std::move(file), entry, void_type);
-    case Format::kSafetensors: return OpenSafetensorsArray(std::move(file), entry);
+    case Format::kNpz:
+      return OpenNpzArray(std::move(file), entry, void_type);
+    case Format::kSafetensors:
+      return OpenSafetensorsArray(std::move(file), entry);
     case Format::kBin:
       if (entry.empty() || entry == "tokens") return OpenTokens(std::move(file));
       return OpenCifar(std::move(file), entry);
@@ -122,9 +130,12 @@ StatusOr<Array> OpenEntry(FileContents file, Format format, const std::string& e
       ASSIGN_OR_RETURN(Tensor tensor, ParseCsv(file.bytes(), file.path(), entry));
       return Array(std::move(tensor));
     }
-    case Format::kNpy: return OpenNpy(std::move(file), void_type);
-    case Format::kIdx: return OpenIdx(std::move(file));
-    default: return UnknownFormat(file.path());
+    case Format::kNpy:
+      return OpenNpy(std::move(file), void_type);
+    case Format::kIdx:
+      return OpenIdx(std::move(file));
+    default:
+      return UnknownFormat(file.path());
   }
 }
 
@@ -211,8 +222,8 @@ StatusOr<Array> OpenArrayFile(const std::string& path_with_entry, const ArrayFil
   if (entry.empty() && format != Format::kCsv) {
     ASSIGN_OR_RETURN(const auto names, Names(file, format));
     if (names.size() != 1) {
-      return InvalidDataError("'" + path.file + "' holds " + std::to_string(names.size()) +
-                              " arrays; pick one with '" + path.file + "#NAME': " + Join(names));
+      return InvalidDataError("'" + path.file + "' holds " + std::to_string(names.size()) + " arrays; pick one with '" +
+                              path.file + "#NAME': " + Join(names));
     }
     entry = names[0];
   }

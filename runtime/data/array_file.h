@@ -34,8 +34,8 @@ struct ArrayPath {
 };
 ArrayPath SplitArrayPath(const std::string& text);
 
-// Opens one array, mapped where the format allows. Without an entry a file of several arrays is kInvalidData with the list.
-// Entries: npz and safetensors: names; CIFAR: images, labels (coarse, fine); CSV: columns (csv.h); .bin without
+// Opens one array, mapped where the format allows. Without an entry a file of several arrays is kInvalidData with the
+// list. Entries: npz and safetensors: names; CIFAR: images, labels (coarse, fine); CSV: columns (csv.h); .bin without
 // header: "tokens"; a folder of input_N.pb: input_N.
 StatusOr<Array> OpenArrayFile(const std::string& path_with_entry, const ArrayFileOptions& options = {});
 StatusOr<Tensor> ReadArrayFile(const std::string& path_with_entry, const ArrayFileOptions& options = {});

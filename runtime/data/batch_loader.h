@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Batches as the ranks are fed them: rank r of N takes the r-th contiguous slice of each global batch, and cuts it by the same
-// rule into micro-batches. A rank or micro-batch may be without samples.
+// Batches as the ranks are fed them: rank r of N takes the r-th contiguous slice of each global batch, and cuts it by
+// the same rule into micro-batches. A rank or micro-batch may be without samples.
 #ifndef ONNXTRAIN_RUNTIME_DATA_BATCH_LOADER_H_
 #define ONNXTRAIN_RUNTIME_DATA_BATCH_LOADER_H_
 
@@ -24,7 +24,8 @@ struct BatchLoaderOptions {
   std::vector<std::string> columns;
 };
 
-// Where one column of one micro-batch goes. `type` is what the caller has planned for; it must be the column's BatchType.
+// Where one column of one micro-batch goes. `type` is what the caller has planned for; it must be the column's
+// BatchType.
 struct BatchDestination {
   TensorType type;
   std::span<std::byte> bytes;
@@ -43,8 +44,8 @@ class BatchLoader {
   Slice MicroBatch(SamplerPosition position, int64_t rank, int64_t micro) const;
   // What column `index` of a micro-batch of `samples` is.
   TensorType Type(size_t index, int64_t samples) const { return columns_[index]->BatchType(samples); }
-  // Writes each column of that micro-batch; allocates nothing within an epoch. kInvalidData where a destination does not
-  // fit the data, or a row does not fit its map.
+  // Writes each column of that micro-batch; allocates nothing within an epoch. kInvalidData where a destination does
+  // not fit the data, or a row does not fit its map.
   Status Fill(SamplerPosition position, int64_t rank, int64_t micro, std::span<const BatchDestination> destinations);
 
  private:

@@ -28,8 +28,7 @@ std::optional<size_t> CheckedBytes(DType dtype, std::span<const uint64_t> shape)
   return empty ? 0 : static_cast<size_t>(bytes);
 }
 
-StatusOr<TensorType> CheckedType(DType dtype, std::span<const uint64_t> shape, std::string_view file,
-                                 uint64_t offset) {
+StatusOr<TensorType> CheckedType(DType dtype, std::span<const uint64_t> shape, std::string_view file, uint64_t offset) {
   if (!CheckedBytes(dtype, shape).has_value()) {
     return DataErrorAt(file, offset, "the shape is too large (more than 2^63 bytes, or more than 32 dimensions)");
   }

@@ -87,7 +87,8 @@ class TokenColumn final : public Column {
   TensorType BatchType(int64_t count) const override { return {dtype_, {count, windows_->window()}}; }
   Status CastTo(DType dtype) override {
     if (dtype != DType::kInt64 && dtype != DType::kInt32) {
-      return InvalidDataError("'" + name() + "' takes " + std::string(NameOf(dtype)) + ", but tokens are int64 or int32");
+      return InvalidDataError("'" + name() + "' takes " + std::string(NameOf(dtype)) +
+                              ", but tokens are int64 or int32");
     }
     dtype_ = dtype;
     return OkStatus();

@@ -69,8 +69,7 @@ StatusOr<Cell> LineReader::ReadCell(std::string_view line, size_t& position) con
       ++position;
     }
     if (position < line.size() && line[position] != separator_) {
-      return DataErrorAt(file_, line_start_ + position,
-                         "line " + std::to_string(line_) + ": text after a quoted cell");
+      return DataErrorAt(file_, line_start_ + position, "line " + std::to_string(line_) + ": text after a quoted cell");
     }
     return cell;
   }
@@ -200,8 +199,9 @@ struct Cells {
   Status Append(const Cell& cell, size_t line, const std::string& column, std::string_view file) {
     const auto number = ParseDouble(cell.text);
     if (!number) {
-      return DataErrorAt(file, cell.offset, "line " + std::to_string(line) + ", column '" + column +
-                                                "': a number is expected, found '" + cell.text + "'");
+      return DataErrorAt(file, cell.offset,
+                         "line " + std::to_string(line) + ", column '" + column + "': a number is expected, found '" +
+                             cell.text + "'");
     }
     numbers.push_back(*number);
     const auto integer = whole ? ParseInt(cell.text) : std::nullopt;
@@ -228,9 +228,9 @@ StatusOr<Tensor> ParseCsv(std::span<const std::byte> bytes, std::string_view fil
   std::vector<Cell>& row = table.first;
   for (bool more = !row.empty(); more; ++rows) {
     if (row.size() != table.names.size()) {
-      return DataErrorAt(file, row[0].offset, "line " + std::to_string(reader.line()) + ": expected " +
-                                                  std::to_string(table.names.size()) + " cells, found " +
-                                                  std::to_string(row.size()));
+      return DataErrorAt(file, row[0].offset,
+                         "line " + std::to_string(reader.line()) + ": expected " + std::to_string(table.names.size()) +
+                             " cells, found " + std::to_string(row.size()));
     }
     for (size_t column : choice.columns) {
       RETURN_IF_ERROR(cells.Append(row[column], reader.line(), table.names[column], file));

@@ -72,7 +72,8 @@ StatusOr<DataSpec> ParseDataSpec(const std::string& text) {
   spec.name = text.substr(0, equals);
   const std::string rest = text.substr(equals + 1);
   if (spec.name.empty() || rest.empty()) return UsageError("'" + text + "': expected NAME=FILE[:MAP]");
-  if (LooksLikeJsonLiteral(rest) && !Exists(SplitArrayPath(rest).file) && rest.find_first_of("/:") == std::string::npos) {
+  if (LooksLikeJsonLiteral(rest) && !Exists(SplitArrayPath(rest).file) &&
+      rest.find_first_of("/:") == std::string::npos) {
     const char first = rest[rest.find_first_not_of(" \t\r\n")];
     if (first == '[' || ParseJsonLiteral(rest, spec.name).ok()) {
       spec.literal = rest;

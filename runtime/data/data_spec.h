@@ -24,7 +24,8 @@ struct DataSpec {
   Mapping mapping;
 };
 
-// Splits at the first '='; a text that names a file as a whole is a file without a name. The map is what follows the first
+// Splits at the first '='; a text that names a file as a whole is a file without a name. The map is what follows the
+// first
 // ':' behind which a map can be read, unless the whole is a file. kUsage where neither a file nor a map results.
 StatusOr<DataSpec> ParseDataSpec(const std::string& text);
 

@@ -19,7 +19,8 @@ StatusOr<Dataset> Dataset::Create(std::vector<std::unique_ptr<Column>> columns, 
                               " samples (axis 0), but '" + column->name() + "' has " + std::to_string(*samples));
     }
   }
-  if (counted == nullptr) return InvalidDataError("no data with samples is given; --feed alone does not make a data set");
+  if (counted == nullptr)
+    return InvalidDataError("no data with samples is given; --feed alone does not make a data set");
   Dataset dataset;
   dataset.samples_ = *counted->samples();
   dataset.columns_ = std::move(columns);

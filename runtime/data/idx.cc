@@ -21,27 +21,35 @@ struct IdxHeader {
 
 DType TypeOfCode(std::byte code) {
   switch (std::to_integer<int>(code)) {
-    case 0x08: return DType::kUint8;
-    case 0x09: return DType::kInt8;
-    case 0x0b: return DType::kInt16;
-    case 0x0c: return DType::kInt32;
-    case 0x0d: return DType::kFloat;
-    case 0x0e: return DType::kDouble;
-    default: return DType::kUndefined;
+    case 0x08:
+      return DType::kUint8;
+    case 0x09:
+      return DType::kInt8;
+    case 0x0b:
+      return DType::kInt16;
+    case 0x0c:
+      return DType::kInt32;
+    case 0x0d:
+      return DType::kFloat;
+    case 0x0e:
+      return DType::kDouble;
+    default:
+      return DType::kUndefined;
   }
 }
 
 StatusOr<size_t> DimensionBytes(std::span<const std::byte> magic, std::string_view file) {
   if (magic.size() < kMagicBytes) {
-    return DataErrorAt(file, 0, "the file ends inside the IDX header: expected 4 bytes, found " +
-                                    std::to_string(magic.size()));
+    return DataErrorAt(file, 0,
+                       "the file ends inside the IDX header: expected 4 bytes, found " + std::to_string(magic.size()));
   }
   if (magic[0] != std::byte{0} || magic[1] != std::byte{0}) {
     return DataErrorAt(file, 0, "not an IDX file (it does not start with two zero bytes)");
   }
   if (TypeOfCode(magic[2]) == DType::kUndefined) {
-    return DataErrorAt(file, 2, "unknown IDX element type " + std::to_string(std::to_integer<int>(magic[2])) +
-                                    "; known are 8, 9, 11, 12, 13 and 14");
+    return DataErrorAt(file, 2,
+                       "unknown IDX element type " + std::to_string(std::to_integer<int>(magic[2])) +
+                           "; known are 8, 9, 11, 12, 13 and 14");
   }
   return size_t{4} * std::to_integer<size_t>(magic[3]);
 }
@@ -78,8 +86,9 @@ StatusOr<Tensor> InflateIdx(std::span<const std::byte> bytes, std::string_view f
   RETURN_IF_ERROR(stream.Read(std::span(head).subspan(kMagicBytes)));
   ASSIGN_OR_RETURN(const IdxHeader header, ParseHeader(head, file));
   if (header.type.bytes() > MostInflated(bytes.size())) {
-    return DataErrorAt(file, kMagicBytes, ToString(header.type) + " cannot come from " +
-                                              std::to_string(bytes.size()) + " compressed bytes");
+    return DataErrorAt(
+        file, kMagicBytes,
+        ToString(header.type) + " cannot come from " + std::to_string(bytes.size()) + " compressed bytes");
   }
   Tensor tensor(header.type);
   RETURN_IF_ERROR(stream.Read({tensor.data(), tensor.bytes()}));

@@ -138,17 +138,26 @@ bool StoreInteger(const Number& number, std::byte* to) {
 
 bool Store(const Number& number, DType dtype, std::byte* to) {
   switch (dtype) {
-    case DType::kUint8: return StoreInteger<uint8_t>(number, to);
-    case DType::kInt8: return StoreInteger<int8_t>(number, to);
-    case DType::kUint16: return StoreInteger<uint16_t>(number, to);
-    case DType::kInt16: return StoreInteger<int16_t>(number, to);
-    case DType::kUint32: return StoreInteger<uint32_t>(number, to);
-    case DType::kInt32: return StoreInteger<int32_t>(number, to);
-    case DType::kUint64: return StoreInteger<uint64_t>(number, to);
-    case DType::kInt64: return StoreInteger<int64_t>(number, to);
+    case DType::kUint8:
+      return StoreInteger<uint8_t>(number, to);
+    case DType::kInt8:
+      return StoreInteger<int8_t>(number, to);
+    case DType::kUint16:
+      return StoreInteger<uint16_t>(number, to);
+    case DType::kInt16:
+      return StoreInteger<int16_t>(number, to);
+    case DType::kUint32:
+      return StoreInteger<uint32_t>(number, to);
+    case DType::kInt32:
+      return StoreInteger<int32_t>(number, to);
+    case DType::kUint64:
+      return StoreInteger<uint64_t>(number, to);
+    case DType::kInt64:
+      return StoreInteger<int64_t>(number, to);
     case DType::kBool:
       return number.whole && (number.integer == 0 || number.integer == 1) && StoreInteger<uint8_t>(number, to);
-    default: break;
+    default:
+      break;
   }
   const Tensor value = Tensor::Scalar<double>(number.value).CastTo(dtype);
   std::memcpy(to, value.data(), value.bytes());
@@ -168,7 +177,8 @@ StatusOr<Tensor> ParseJsonLiteral(std::string_view text, std::string_view name, 
   Parser parser(text, name);
   RETURN_IF_ERROR(parser.Parse());
   if (dtype == DType::kUndefined) dtype = NaturalType(parser.numbers);
-  if (SizeOf(dtype) == 0) return InvalidDataError("'" + std::string(name) + "': " + std::string(NameOf(dtype)) + " has no literals");
+  if (SizeOf(dtype) == 0)
+    return InvalidDataError("'" + std::string(name) + "': " + std::string(NameOf(dtype)) + " has no literals");
   Tensor tensor(TensorType{dtype, parser.shape});
   std::byte* to = tensor.data();
   for (const Number& number : parser.numbers) {

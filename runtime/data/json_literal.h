@@ -11,9 +11,9 @@
 namespace onnxtrain {
 
 // A number, true, false, or nested lists of them, all of one depth and equal lengths. The strings "NaN", "Infinity" and
-// "-Infinity" are numbers. With `dtype`: the numbers as that type; a fraction or a number out of range for an integer type
-// is kInvalidData, floats are rounded. Without: int64 when all are whole, bool when all are true or false, else double.
-// `name` is for messages, which count bytes of the text.
+// "-Infinity" are numbers. With `dtype`: the numbers as that type; a fraction or a number out of range for an integer
+// type is kInvalidData, floats are rounded. Without: int64 when all are whole, bool when all are true or false, else
+// double. `name` is for messages, which count bytes of the text.
 StatusOr<Tensor> ParseJsonLiteral(std::string_view text, std::string_view name, DType dtype = DType::kUndefined);
 
 // It starts like one: a bracket, a digit, a sign.

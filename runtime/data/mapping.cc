@@ -22,20 +22,34 @@ struct NumberFormat {
 
 NumberFormat FormatOf(DType dtype) {
   switch (dtype) {
-    case DType::kBool: return {1, 1, false};
-    case DType::kUint8: return {8, 8, false};
-    case DType::kInt8: return {7, 7, true};
-    case DType::kUint16: return {16, 16, false};
-    case DType::kInt16: return {15, 15, true};
-    case DType::kUint32: return {32, 32, false};
-    case DType::kInt32: return {31, 31, true};
-    case DType::kUint64: return {64, 64, false};
-    case DType::kInt64: return {63, 63, true};
-    case DType::kFloat16: return {11, 16, true};
-    case DType::kBfloat16: return {8, 128, true};
-    case DType::kFloat: return {24, 128, true};
-    case DType::kDouble: return {53, 1024, true};
-    default: return {};
+    case DType::kBool:
+      return {1, 1, false};
+    case DType::kUint8:
+      return {8, 8, false};
+    case DType::kInt8:
+      return {7, 7, true};
+    case DType::kUint16:
+      return {16, 16, false};
+    case DType::kInt16:
+      return {15, 15, true};
+    case DType::kUint32:
+      return {32, 32, false};
+    case DType::kInt32:
+      return {31, 31, true};
+    case DType::kUint64:
+      return {64, 64, false};
+    case DType::kInt64:
+      return {63, 63, true};
+    case DType::kFloat16:
+      return {11, 16, true};
+    case DType::kBfloat16:
+      return {8, 128, true};
+    case DType::kFloat:
+      return {24, 128, true};
+    case DType::kDouble:
+      return {53, 1024, true};
+    default:
+      return {};
   }
 }
 
@@ -89,10 +103,15 @@ void RowMapping::Push(MapKind kind, const std::string& text, TensorType to, std:
 
 Status RowMapping::Add(const MapStep& step, std::string_view where) {
   switch (step.kind) {
-    case MapKind::kRows: return AddRows(step, where);
-    case MapKind::kOneHot: return AddOneHot(step, where);
-    case MapKind::kReshape: return AddReshape(step, where);
-    case MapKind::kFlatten: row_.shape = {row_.elements()}; return OkStatus();
+    case MapKind::kRows:
+      return AddRows(step, where);
+    case MapKind::kOneHot:
+      return AddOneHot(step, where);
+    case MapKind::kReshape:
+      return AddReshape(step, where);
+    case MapKind::kFlatten:
+      row_.shape = {row_.elements()};
+      return OkStatus();
     case MapKind::kCast:
       if (step.dtype != row_.dtype) Push(MapKind::kCast, step.text, {step.dtype, row_.shape});
       return OkStatus();
@@ -104,14 +123,16 @@ Status RowMapping::Add(const MapStep& step, std::string_view where) {
       Push(step.kind, step.text, {row_.dtype, {shape[2], shape[0], shape[1]}});
       return OkStatus();
     }
-    default: return AddArithmetic(step, where);
+    default:
+      return AddArithmetic(step, where);
   }
 }
 
 Status RowMapping::AddRows(const MapStep& step, std::string_view where) {
   ASSIGN_OR_RETURN(const int64_t begin, RowIndex(step.begin.value_or(0), rows_, step, where));
   ASSIGN_OR_RETURN(const int64_t end, RowIndex(step.end.value_or(rows_), rows_, step, where));
-  if (begin > end) return Misfit(where, step.text, "the end lies before the first of " + std::to_string(rows_) + " rows");
+  if (begin > end)
+    return Misfit(where, step.text, "the end lies before the first of " + std::to_string(rows_) + " rows");
   first_row_ += begin;
   rows_ = end - begin;
   return OkStatus();
@@ -120,13 +141,15 @@ Status RowMapping::AddRows(const MapStep& step, std::string_view where) {
 Status RowMapping::AddArithmetic(const MapStep& step, std::string_view where) {
   const DType type = ArithmeticType(row_.dtype);
   if (type == DType::kUndefined) {
-    return Misfit(where, step.text, "put f32 or f64 before it: " + std::string(NameOf(row_.dtype)) +
-                                        " does not fit float32 in every case");
+    return Misfit(
+        where, step.text,
+        "put f32 or f64 before it: " + std::string(NameOf(row_.dtype)) + " does not fit float32 in every case");
   }
   const size_t channels = step.numbers.size();
   if (channels > 1 && (row_.shape.empty() || row_.shape[0] != static_cast<int64_t>(channels))) {
-    return Misfit(where, step.text, std::to_string(channels) + " numbers need an axis 1 of as many, a row has shape " +
-                                        ToString(row_.shape));
+    return Misfit(
+        where, step.text,
+        std::to_string(channels) + " numbers need an axis 1 of as many, a row has shape " + ToString(row_.shape));
   }
   if (type != row_.dtype) Push(MapKind::kCast, step.text, {type, row_.shape});
   Push(step.kind, step.text, row_, step.numbers);
@@ -150,8 +173,8 @@ Status RowMapping::AddReshape(const MapStep& step, std::string_view where) {
     known = elements;
   }
   if (known != elements || std::find(shape.begin(), shape.end(), -1) != shape.end()) {
-    return Misfit(where, step.text, "a row of shape " + ToString(row_.shape) + " has " + std::to_string(elements) +
-                                        " elements");
+    return Misfit(where, step.text,
+                  "a row of shape " + ToString(row_.shape) + " has " + std::to_string(elements) + " elements");
   }
   row_.shape = std::move(shape);
   return OkStatus();
@@ -213,8 +236,10 @@ int64_t RowMapping::RunStep(const Step& step, int64_t count, const std::byte* fr
   const int64_t inner = step.from.shape.empty() ? 1 : row_elements / std::max<int64_t>(1, step.from.shape[0]);
   const DType dtype = step.to.dtype;
   switch (step.kind) {
-    case MapKind::kCast: return ConvertElements(step.from.dtype, from, dtype, to, elements);
-    case MapKind::kOneHot: return OneHot(step.from.dtype, from, elements, step.to.shape.back(), to);
+    case MapKind::kCast:
+      return ConvertElements(step.from.dtype, from, dtype, to, elements);
+    case MapKind::kOneHot:
+      return OneHot(step.from.dtype, from, elements, step.to.shape.back(), to);
     case MapKind::kChannelsFirst:
       ChannelsFirst(from, count, step.to.shape[1] * step.to.shape[2], step.to.shape[0], SizeOf(dtype), to);
       return -1;
@@ -243,8 +268,8 @@ Status RowMapping::Apply(int64_t count, Scratch& scratch, std::byte* to, int64_t
       const std::string wanted = step.kind == MapKind::kOneHot
                                      ? "expected 0 to " + std::to_string(step.to.shape.back() - 1)
                                      : "not a value of " + std::string(NameOf(step.to.dtype));
-      return InvalidDataError("element " + std::to_string(misfit % row_elements) + ": map '" + step.text + "': " +
-                              wanted);
+      return InvalidDataError("element " + std::to_string(misfit % row_elements) + ": map '" + step.text +
+                              "': " + wanted);
     }
     from = target;
   }
@@ -269,7 +294,8 @@ StatusOr<Tensor> ApplyMapping(const Mapping& mapping, const Tensor& source, std:
     if (rows.copies()) continue;
     int64_t bad = 0;
     const Status status = rows.Apply(count, scratch, to, &bad);
-    if (!status.ok()) return status.Prepend(std::string(where) + ", row " + std::to_string(rows.first_row() + row + bad));
+    if (!status.ok())
+      return status.Prepend(std::string(where) + ", row " + std::to_string(rows.first_row() + row + bad));
   }
   return result;
 }

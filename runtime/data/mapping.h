@@ -41,12 +41,12 @@ enum class MapKind : uint8_t {
 
 struct MapStep {
   MapKind kind = MapKind::kCast;
-  std::string text;              // as written, for messages
+  std::string text;                 // as written, for messages
   DType dtype = DType::kUndefined;  // kCast
-  std::vector<double> numbers;   // kDivide, kMultiply (one), kMean, kDeviation
-  Shape shape;                   // kReshape
-  int64_t classes = 0;           // kOneHot
-  std::optional<int64_t> begin;  // kRows
+  std::vector<double> numbers;      // kDivide, kMultiply (one), kMean, kDeviation
+  Shape shape;                      // kReshape
+  int64_t classes = 0;              // kOneHot
+  std::optional<int64_t> begin;     // kRows
   std::optional<int64_t> end;
 };
 
@@ -96,8 +96,8 @@ class RowMapping {
   int64_t block_rows() const { return block_rows_; }
   Scratch MakeScratch() const;
 
-  // Maps `count` <= block_rows() rows that lie in scratch.source to `to` (count * row().bytes()). On failure *bad is the
-  // row, counted from 0, whose element does not fit.
+  // Maps `count` <= block_rows() rows that lie in scratch.source to `to` (count * row().bytes()). On failure *bad is
+  // the row, counted from 0, whose element does not fit.
   Status Apply(int64_t count, Scratch& scratch, std::byte* to, int64_t* bad) const;
 
  private:

@@ -14,8 +14,9 @@ constexpr int64_t kMostClasses = int64_t{1} << 24;
 Status Bad(const std::string& word, const std::string& why) { return UsageError("map '" + word + "': " + why); }
 
 Status UnknownWord(const std::string& word) {
-  return Bad(word, "unknown; known are f32 f64 i64 i32 /K *K mean=A;B;C std=A;B;C flatten reshape=AxBxC onehot=K "
-                   "nhwc2nchw [A:B]");
+  return Bad(word,
+             "unknown; known are f32 f64 i64 i32 /K *K mean=A;B;C std=A;B;C flatten reshape=AxBxC onehot=K "
+             "nhwc2nchw [A:B]");
 }
 
 template <typename T>

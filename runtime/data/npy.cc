@@ -139,9 +139,9 @@ Status HeaderParser::Parse() {
 
 DType TypeOfCode(std::string_view code, DType void_type) {
   constexpr std::pair<std::string_view, DType> kCodes[] = {
-      {"f2", DType::kFloat16}, {"f4", DType::kFloat}, {"f8", DType::kDouble}, {"u1", DType::kUint8},
+      {"f2", DType::kFloat16}, {"f4", DType::kFloat},  {"f8", DType::kDouble}, {"u1", DType::kUint8},
       {"u2", DType::kUint16},  {"u4", DType::kUint32}, {"u8", DType::kUint64}, {"i1", DType::kInt8},
-      {"i2", DType::kInt16},   {"i4", DType::kInt32}, {"i8", DType::kInt64},  {"b1", DType::kBool}};
+      {"i2", DType::kInt16},   {"i4", DType::kInt32},  {"i8", DType::kInt64},  {"b1", DType::kBool}};
   for (const auto& [name, dtype] : kCodes) {
     if (name == code) return dtype;
   }
@@ -158,20 +158,34 @@ std::string WhyRefused(const std::string& descr) {
 
 std::string_view CodeOf(DType dtype) {
   switch (dtype) {
-    case DType::kFloat16: return "<f2";
-    case DType::kFloat: return "<f4";
-    case DType::kDouble: return "<f8";
-    case DType::kUint8: return "|u1";
-    case DType::kUint16: return "<u2";
-    case DType::kUint32: return "<u4";
-    case DType::kUint64: return "<u8";
-    case DType::kInt8: return "|i1";
-    case DType::kInt16: return "<i2";
-    case DType::kInt32: return "<i4";
-    case DType::kInt64: return "<i8";
-    case DType::kBool: return "|b1";
-    case DType::kBfloat16: return "|V2";
-    default: break;
+    case DType::kFloat16:
+      return "<f2";
+    case DType::kFloat:
+      return "<f4";
+    case DType::kDouble:
+      return "<f8";
+    case DType::kUint8:
+      return "|u1";
+    case DType::kUint16:
+      return "<u2";
+    case DType::kUint32:
+      return "<u4";
+    case DType::kUint64:
+      return "<u8";
+    case DType::kInt8:
+      return "|i1";
+    case DType::kInt16:
+      return "<i2";
+    case DType::kInt32:
+      return "<i4";
+    case DType::kInt64:
+      return "<i8";
+    case DType::kBool:
+      return "|b1";
+    case DType::kBfloat16:
+      return "|V2";
+    default:
+      break;
   }
   internal::CheckFailed(__FILE__, __LINE__, "a numeric type", std::string(NameOf(dtype)));
 }

@@ -42,8 +42,7 @@ StatusOr<Tensor> ReadNpyElements(const NpyHeader& header, std::string_view file,
                                  const std::function<Status(std::span<std::byte>)>& read);
 
 // A whole file in memory; bytes after the elements are refused.
-StatusOr<Tensor> ParseNpy(std::span<const std::byte> bytes, std::string_view file,
-                          DType void_type = DType::kUndefined);
+StatusOr<Tensor> ParseNpy(std::span<const std::byte> bytes, std::string_view file, DType void_type = DType::kUndefined);
 
 // Magic, version 1 and header for `type`, padded so that the elements start at a multiple of 64.
 // bfloat16 is written as "|V2".

@@ -17,9 +17,7 @@ bool IsArray(const ZipEntry& entry) { return entry.name.ends_with(kSuffix); }
 
 std::string ArrayName(const ZipEntry& entry) { return entry.name.substr(0, entry.name.size() - kSuffix.size()); }
 
-std::string Where(std::string_view file, const ZipEntry& entry) {
-  return std::string(file) + "#" + ArrayName(entry);
-}
+std::string Where(std::string_view file, const ZipEntry& entry) { return std::string(file) + "#" + ArrayName(entry); }
 
 Status CheckElementBytes(const NpyHeader& header, const ZipEntry& entry, std::string_view where) {
   const uint64_t found = entry.bytes - header.data_offset;
@@ -31,7 +29,8 @@ Status CheckElementBytes(const NpyHeader& header, const ZipEntry& entry, std::st
 
 Status CheckCrc(const ZipEntry& entry, uint32_t found, std::string_view file) {
   if (found == entry.crc) return OkStatus();
-  return DataErrorAt(file, entry.data_offset, "the checksum of entry '" + entry.name + "' is wrong; the file is damaged");
+  return DataErrorAt(file, entry.data_offset,
+                     "the checksum of entry '" + entry.name + "' is wrong; the file is damaged");
 }
 
 StatusOr<Tensor> InflateEntry(std::span<const std::byte> compressed, std::string_view file, const ZipEntry& entry,
@@ -91,8 +90,7 @@ StatusOr<Tensor> ParseNpzEntry(std::span<const std::byte> bytes, std::string_vie
   return ParseNpy(data, Where(file, entry), void_type);
 }
 
-StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, std::string_view file,
-                                            DType void_type) {
+StatusOr<std::vector<NamedTensor>> ParseNpz(std::span<const std::byte> bytes, std::string_view file, DType void_type) {
   ASSIGN_OR_RETURN(const auto entries, ParseZipDirectory(bytes, file));
   std::vector<NamedTensor> tensors;
   for (const ZipEntry& entry : entries) {

@@ -24,20 +24,34 @@ struct Brain {
 template <typename Visitor>
 auto VisitType(DType dtype, Visitor visit) {
   switch (dtype) {
-    case DType::kFloat: return visit(float{});
-    case DType::kDouble: return visit(double{});
-    case DType::kUint8: return visit(uint8_t{});
-    case DType::kInt8: return visit(int8_t{});
-    case DType::kUint16: return visit(uint16_t{});
-    case DType::kInt16: return visit(int16_t{});
-    case DType::kInt32: return visit(int32_t{});
-    case DType::kInt64: return visit(int64_t{});
-    case DType::kUint32: return visit(uint32_t{});
-    case DType::kUint64: return visit(uint64_t{});
-    case DType::kBool: return visit(uint8_t{});  // 0 or 1
-    case DType::kFloat16: return visit(Half{});
-    case DType::kBfloat16: return visit(Brain{});
-    default: break;
+    case DType::kFloat:
+      return visit(float{});
+    case DType::kDouble:
+      return visit(double{});
+    case DType::kUint8:
+      return visit(uint8_t{});
+    case DType::kInt8:
+      return visit(int8_t{});
+    case DType::kUint16:
+      return visit(uint16_t{});
+    case DType::kInt16:
+      return visit(int16_t{});
+    case DType::kInt32:
+      return visit(int32_t{});
+    case DType::kInt64:
+      return visit(int64_t{});
+    case DType::kUint32:
+      return visit(uint32_t{});
+    case DType::kUint64:
+      return visit(uint64_t{});
+    case DType::kBool:
+      return visit(uint8_t{});  // 0 or 1
+    case DType::kFloat16:
+      return visit(Half{});
+    case DType::kBfloat16:
+      return visit(Brain{});
+    default:
+      break;
   }
   internal::CheckFailed(__FILE__, __LINE__, "a numeric type", std::string(NameOf(dtype)));
 }
@@ -65,7 +79,8 @@ auto Widen(T value) {
   }
 }
 
-// The integers that `value` may be cut to: those above -2^63 - 1 and so on. Comparing in double is exact at powers of two.
+// The integers that `value` may be cut to: those above -2^63 - 1 and so on. Comparing in double is exact at powers of
+// two.
 template <typename To, typename From>
 bool FitsAfterTruncation(From value) {
   if constexpr (std::is_floating_point_v<From>) {
@@ -137,9 +152,12 @@ template <typename T>
 void ArithmeticOn(RowArithmetic operation, const std::byte* from, std::span<const double> numbers, int64_t inner,
                   std::byte* to, int64_t count) {
   switch (operation) {
-    case RowArithmetic::kDivide: return Arithmetic<T>(Divide(), from, numbers, inner, to, count);
-    case RowArithmetic::kMultiply: return Arithmetic<T>(Multiply(), from, numbers, inner, to, count);
-    case RowArithmetic::kSubtract: return Arithmetic<T>(Subtract(), from, numbers, inner, to, count);
+    case RowArithmetic::kDivide:
+      return Arithmetic<T>(Divide(), from, numbers, inner, to, count);
+    case RowArithmetic::kMultiply:
+      return Arithmetic<T>(Multiply(), from, numbers, inner, to, count);
+    case RowArithmetic::kSubtract:
+      return Arithmetic<T>(Subtract(), from, numbers, inner, to, count);
   }
 }
 

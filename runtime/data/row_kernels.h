@@ -11,8 +11,8 @@
 
 namespace onnxtrain {
 
-// Element-wise conversion. Returns the first element that `to_type` cannot hold (a float out of the integer's range or not
-// finite, an integer out of range), or -1.
+// Element-wise conversion. Returns the first element that `to_type` cannot hold (a float out of the integer's range or
+// not finite, an integer out of range), or -1.
 int64_t ConvertElements(DType from_type, const std::byte* from, DType to_type, std::byte* to, int64_t count);
 
 enum class RowArithmetic : uint8_t { kDivide, kMultiply, kSubtract };

@@ -16,9 +16,9 @@ constexpr uint64_t kLongestHeader = 100'000'000;
 constexpr std::string_view kMetadata = "__metadata__";
 
 constexpr std::pair<std::string_view, DType> kTypes[] = {
-    {"F64", DType::kDouble},  {"F32", DType::kFloat},  {"F16", DType::kFloat16}, {"BF16", DType::kBfloat16},
-    {"I64", DType::kInt64},   {"I32", DType::kInt32},  {"I16", DType::kInt16},   {"I8", DType::kInt8},
-    {"U64", DType::kUint64},  {"U32", DType::kUint32}, {"U16", DType::kUint16},  {"U8", DType::kUint8},
+    {"F64", DType::kDouble}, {"F32", DType::kFloat},  {"F16", DType::kFloat16}, {"BF16", DType::kBfloat16},
+    {"I64", DType::kInt64},  {"I32", DType::kInt32},  {"I16", DType::kInt16},   {"I8", DType::kInt8},
+    {"U64", DType::kUint64}, {"U32", DType::kUint32}, {"U16", DType::kUint16},  {"U8", DType::kUint8},
     {"BOOL", DType::kBool}};
 
 // One tensor as the JSON says it, nothing checked.
@@ -130,24 +130,26 @@ StatusOr<SafetensorsEntry> CheckEntry(const RawEntry& raw, uint64_t data_start, 
   if (raw.dtype.empty() || !raw.shape || !raw.offsets) {
     return DataErrorAt(file, 8, name + "dtype, shape and data_offsets are needed");
   }
-  const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                  [&](const auto& known) { return known.first == raw.dtype; });
+  const auto* type =
+      std::find_if(std::begin(kTypes), std::end(kTypes), [&](const auto& known) { return known.first == raw.dtype; });
   if (type == std::end(kTypes)) return DataErrorAt(file, 8, name + "element type " + raw.dtype + " is not supported");
   if (raw.offsets->size() != 2) return DataErrorAt(file, 8, name + "data_offsets are two numbers");
   const uint64_t begin = (*raw.offsets)[0];
   const uint64_t end = (*raw.offsets)[1];
   if (begin > end || end > data_bytes) {
-    return DataErrorAt(file, 8, name + "bytes " + std::to_string(begin) + " to " + std::to_string(end) +
-                                    " do not lie inside the " + std::to_string(data_bytes) +
-                                    " bytes of data; the file may be cut off");
+    return DataErrorAt(file, 8,
+                       name + "bytes " + std::to_string(begin) + " to " + std::to_string(end) +
+                           " do not lie inside the " + std::to_string(data_bytes) +
+                           " bytes of data; the file may be cut off");
   }
   SafetensorsEntry entry{raw.name, {}, static_cast<size_t>(data_start + begin)};
   auto checked = CheckedType(type->second, *raw.shape, file, 8);
   if (!checked.ok()) return DataErrorAt(file, 8, name + "the shape is too large");
   entry.type = std::move(checked).value();
   if (entry.type.bytes() == end - begin) return entry;
-  return DataErrorAt(file, entry.offset, name + ToString(entry.type) + " needs " + std::to_string(entry.type.bytes()) +
-                                             " bytes, found " + std::to_string(end - begin));
+  return DataErrorAt(file, entry.offset,
+                     name + ToString(entry.type) + " needs " + std::to_string(entry.type.bytes()) + " bytes, found " +
+                         std::to_string(end - begin));
 }
 
 // The format forbids holes and overlaps.
@@ -156,8 +158,9 @@ Status CheckContiguous(const std::vector<SafetensorsEntry>& entries, uint64_t st
   uint64_t at = start;
   for (const SafetensorsEntry& entry : entries) {
     if (entry.offset != at) {
-      return DataErrorAt(file, entry.offset, "tensor '" + entry.name + "' is expected at byte " + std::to_string(at) +
-                                                 ": the tensors overlap or leave a hole");
+      return DataErrorAt(file, entry.offset,
+                         "tensor '" + entry.name + "' is expected at byte " + std::to_string(at) +
+                             ": the tensors overlap or leave a hole");
     }
     at += entry.type.bytes();
   }
@@ -183,8 +186,9 @@ StatusOr<uint64_t> HeaderLength(std::span<const std::byte> bytes, std::string_vi
   ByteReader reader(bytes, file);
   ASSIGN_OR_RETURN(const uint64_t length, reader.Little64("the header length"));
   if (length > kLongestHeader || length > reader.remaining()) {
-    return DataErrorAt(file, 0, "a header of " + std::to_string(length) + " bytes in a file of " +
-                                    std::to_string(bytes.size()) + "; not a safetensors file, or cut off");
+    return DataErrorAt(file, 0,
+                       "a header of " + std::to_string(length) + " bytes in a file of " + std::to_string(bytes.size()) +
+                           "; not a safetensors file, or cut off");
   }
   return length;
 }
@@ -253,12 +257,12 @@ StatusOr<std::string> SafetensorsHeaderFor(std::span<const std::pair<std::string
     if (!metadata.empty()) text += "\"" + std::string(kMetadata) + "\":" + nlohmann::json(metadata).dump();
     for (const auto& [name, tensor] : tensors) {
       if (!names.insert(name).second) return InternalError("two tensors have the name '" + name + "'");
-      const auto* type = std::find_if(std::begin(kTypes), std::end(kTypes),
-                                      [&, dtype = tensor->dtype()](const auto& known) { return known.second == dtype; });
+      const auto* type =
+          std::find_if(std::begin(kTypes), std::end(kTypes),
+                       [&, dtype = tensor->dtype()](const auto& known) { return known.second == dtype; });
       CHECK_WITH(type != std::end(kTypes), name);
-      const nlohmann::ordered_json entry = {{"dtype", type->first},
-                                            {"shape", tensor->shape()},
-                                            {"data_offsets", {offset, offset + tensor->bytes()}}};
+      const nlohmann::ordered_json entry = {
+          {"dtype", type->first}, {"shape", tensor->shape()}, {"data_offsets", {offset, offset + tensor->bytes()}}};
       if (text.size() > 1) text += ",";
       text += nlohmann::json(name).dump() + ":" + entry.dump();
       offset += tensor->bytes();

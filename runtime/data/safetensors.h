@@ -44,7 +44,8 @@ StatusOr<std::vector<NamedTensor>> ReadSafetensors(const std::string& path);
 // One tensor by name, mapped. kInvalidData lists the tensors there are.
 StatusOr<Array> OpenSafetensorsArray(FileContents file, const std::string& name);
 
-// Length and JSON, padded so that the data starts at a multiple of 64. Refused: names that occur twice or are not UTF-8.
+// Length and JSON, padded so that the data starts at a multiple of 64. Refused: names that occur twice or are not
+// UTF-8.
 StatusOr<std::string> SafetensorsHeaderFor(std::span<const std::pair<std::string, const Tensor*>> tensors,
                                            const std::map<std::string, std::string>& metadata);
 

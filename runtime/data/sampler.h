@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which samples make up each global batch. The order depends on seed and epoch alone, never on the number of ranks, and a
-// position in it is two numbers, so that a resumed run goes on exactly where it stopped.
+// Which samples make up each global batch. The order depends on seed and epoch alone, never on the number of ranks, and
+// a position in it is two numbers, so that a resumed run goes on exactly where it stopped.
 #ifndef ONNXTRAIN_RUNTIME_DATA_SAMPLER_H_
 #define ONNXTRAIN_RUNTIME_DATA_SAMPLER_H_
 
@@ -21,8 +21,8 @@ Slice SliceOf(int64_t count, int64_t parts, int64_t index);
 // Micro-batch `micro` of `accumulation` within the slice of `rank`, counted from the start of the global batch.
 Slice MicroBatchSlice(int64_t batch, int64_t ranks, int64_t rank, int64_t accumulation, int64_t micro);
 
-// The order of an epoch: a uniformly drawn permutation of 0..samples-1 (Fisher-Yates, its draws a hash of seed, epoch and
-// counter; the same on every machine).
+// The order of an epoch: a uniformly drawn permutation of 0..samples-1 (Fisher-Yates, its draws a hash of seed, epoch
+// and counter; the same on every machine).
 std::vector<int64_t> ShuffledOrder(int64_t samples, uint64_t seed, int64_t epoch);
 
 struct SamplerOptions {
@@ -53,8 +53,8 @@ class Sampler {
 
   // Where step `step` of an uninterrupted run begins, from 0.
   SamplerPosition PositionOfStep(int64_t step) const;
-  // Size of the batch at a position and what follows it. An offset past the epoch (another batch size wrote it) is the start of
-  // the next one.
+  // Size of the batch at a position and what follows it. An offset past the epoch (another batch size wrote it) is the
+  // start of the next one.
   int64_t BatchSize(SamplerPosition position) const;
   SamplerPosition Next(SamplerPosition position) const;
   // The samples of that batch, in order.

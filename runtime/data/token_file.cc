@@ -31,8 +31,8 @@ StatusOr<TokenLayout> ParseLlmcLayout(std::span<const std::byte> bytes, std::str
   ASSIGN_OR_RETURN(const uint32_t version, header.Little32("the llm.c header"));
   const uint32_t expected = magic == kMagic16 ? 1 : 7;
   if (version != expected) {
-    return DataErrorAt(file, 4, "llm.c header version " + std::to_string(version) + ", expected " +
-                                    std::to_string(expected));
+    return DataErrorAt(file, 4,
+                       "llm.c header version " + std::to_string(version) + ", expected " + std::to_string(expected));
   }
   ASSIGN_OR_RETURN(const uint32_t tokens, header.Little32("the llm.c header"));
   RETURN_IF_ERROR(header.Bytes(kHeaderBytes - 12, "the llm.c header").status());

@@ -28,8 +28,9 @@ struct TokenLayout {
 bool IsLlmcTokens(std::span<const std::byte> bytes);
 StatusOr<TokenLayout> ParseTokenLayout(std::span<const std::byte> bytes, std::string_view file);
 
-// The windows of a set of token files (shards). A file of n tokens gives floor((n-1)/T) windows; window i of a file starts at
-// its token i*T, so that T tokens and the one after them exist; none crosses a file. Reading from any thread is fine.
+// The windows of a set of token files (shards). A file of n tokens gives floor((n-1)/T) windows; window i of a file
+// starts at its token i*T, so that T tokens and the one after them exist; none crosses a file. Reading from any thread
+// is fine.
 class TokenWindows {
  public:
   // `window` T > 0. Files in the order given (MatchFiles sorts them by name). kInvalidData when no window results.

@@ -81,8 +81,9 @@ StatusOr<Directory> FindDirectory(std::span<const std::byte> bytes, std::string_
     ASSIGN_OR_RETURN(directory, ParseEnd64(bytes, file, end));
   }
   if (directory.offset > end || directory.bytes > end - directory.offset) {
-    return DataErrorAt(file, end, "the zip directory (" + std::to_string(directory.bytes) + " bytes at " +
-                                      std::to_string(directory.offset) + ") does not lie inside the file");
+    return DataErrorAt(file, end,
+                       "the zip directory (" + std::to_string(directory.bytes) + " bytes at " +
+                           std::to_string(directory.offset) + ") does not lie inside the file");
   }
   return directory;
 }
@@ -131,16 +132,17 @@ StatusOr<ZipEntry> ParseEntry(ByteReader& reader, std::string_view file) {
   RETURN_IF_ERROR(ApplyExtra(extra, extra_offset, file, entry));
   if ((flags & 1) != 0) return DataErrorAt(file, start, "entry '" + entry.name + "' is encrypted");
   if (method != 0 && method != 8) {
-    return DataErrorAt(file, start, "entry '" + entry.name + "' has compression method " + std::to_string(method) +
-                                        "; stored (0) and deflate (8) are supported");
+    return DataErrorAt(file, start,
+                       "entry '" + entry.name + "' has compression method " + std::to_string(method) +
+                           "; stored (0) and deflate (8) are supported");
   }
   entry.deflated = method == 8;
   return entry;
 }
 
 Status CheckSizes(const ZipEntry& entry, std::string_view file) {
-  const bool possible = entry.deflated ? entry.bytes <= MostInflated(entry.compressed_bytes)
-                                       : entry.bytes == entry.compressed_bytes;
+  const bool possible =
+      entry.deflated ? entry.bytes <= MostInflated(entry.compressed_bytes) : entry.bytes == entry.compressed_bytes;
   if (possible) return OkStatus();
   return DataErrorAt(file, entry.header_offset,
                      "entry '" + entry.name + "': " + std::to_string(entry.compressed_bytes) +

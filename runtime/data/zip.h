@@ -21,16 +21,16 @@ struct ZipEntry {
   bool deflated = false;
   uint32_t crc = 0;
   uint64_t header_offset = 0;
-  uint64_t data_offset = 0;      // data_offset + compressed_bytes lies inside the file
+  uint64_t data_offset = 0;  // data_offset + compressed_bytes lies inside the file
   uint64_t compressed_bytes = 0;
-  uint64_t bytes = 0;            // after decompression; not yet verified, but possible
+  uint64_t bytes = 0;  // after decompression; not yet verified, but possible
 };
 
 // The entries in the order of the directory; names are unique. Checks all that can be checked without decompressing.
 StatusOr<std::vector<ZipEntry>> ParseZipDirectory(std::span<const std::byte> bytes, std::string_view file);
 
-// Writes stored entries one after the other. Usage: for each entry Begin, then exactly `bytes` bytes to the file itself,
-// at last Finish.
+// Writes stored entries one after the other. Usage: for each entry Begin, then exactly `bytes` bytes to the file
+// itself, at last Finish.
 class ZipWriter {
  public:
   // Borrows `file`. `always_zip64` uses the large form even where the small one would do.

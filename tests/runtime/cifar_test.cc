@@ -51,7 +51,8 @@ TEST(CifarTest, ChecksSizeAndLabels) {
   const TemporaryFolder folder;
   EXPECT_FALSE(MayBeCifar(0));
   EXPECT_FALSE(MayBeCifar(3072));
-  EXPECT_DATA_ERROR(Read(folder.Write("a.bin", std::string(100, 'x')), "images"), "not a whole number of CIFAR records");
+  EXPECT_DATA_ERROR(Read(folder.Write("a.bin", std::string(100, 'x')), "images"),
+                    "not a whole number of CIFAR records");
   EXPECT_DATA_ERROR(Read(folder.Write("b.bin", Records(2, 1, 9)), "images"), "byte 3073: record 1 has labels 10");
 }
 

@@ -30,8 +30,9 @@ std::string BigEndian(const Tensor& tensor) {
 }
 
 TEST(IdxTest, ReadsEveryType) {
-  const std::vector<std::pair<char, DType>> types = {{0x08, DType::kUint8}, {0x09, DType::kInt8}, {0x0b, DType::kInt16},
-                                                     {0x0c, DType::kInt32}, {0x0d, DType::kFloat}, {0x0e, DType::kDouble}};
+  const std::vector<std::pair<char, DType>> types = {{0x08, DType::kUint8}, {0x09, DType::kInt8},
+                                                     {0x0b, DType::kInt16}, {0x0c, DType::kInt32},
+                                                     {0x0d, DType::kFloat}, {0x0e, DType::kDouble}};
   const TemporaryFolder folder;
   for (const auto& [code, dtype] : types) {
     const Tensor expected = Tensor::FromVector<int32_t>({3, 2}, {1, 2, 3, 100, 5, 127}).CastTo(dtype);

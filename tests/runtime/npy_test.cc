@@ -13,9 +13,9 @@
 namespace onnxtrain {
 namespace {
 
-constexpr DType kNumericTypes[] = {DType::kFloat,  DType::kDouble, DType::kFloat16, DType::kUint8, DType::kInt8,
-                                   DType::kUint16, DType::kInt16,  DType::kUint32,  DType::kInt32, DType::kUint64,
-                                   DType::kInt64,  DType::kBool};
+constexpr DType kNumericTypes[] = {DType::kFloat, DType::kDouble, DType::kFloat16, DType::kUint8,
+                                   DType::kInt8,  DType::kUint16, DType::kInt16,   DType::kUint32,
+                                   DType::kInt32, DType::kUint64, DType::kInt64,   DType::kBool};
 
 std::string DataFile(const std::string& name) { return std::string(ONNXTRAIN_TEST_DATA_DIR) + "/arrays/" + name; }
 

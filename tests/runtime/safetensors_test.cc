@@ -15,9 +15,9 @@ namespace {
 
 std::vector<NamedTensor> Tensors() {
   std::vector<NamedTensor> tensors;
-  for (DType dtype : {DType::kFloat, DType::kDouble, DType::kFloat16, DType::kBfloat16, DType::kUint8, DType::kInt8,
-                      DType::kUint16, DType::kInt16, DType::kUint32, DType::kInt32, DType::kUint64, DType::kInt64,
-                      DType::kBool}) {
+  for (DType dtype :
+       {DType::kFloat, DType::kDouble, DType::kFloat16, DType::kBfloat16, DType::kUint8, DType::kInt8, DType::kUint16,
+        DType::kInt16, DType::kUint32, DType::kInt32, DType::kUint64, DType::kInt64, DType::kBool}) {
     const std::string name = "type/" + std::string(NameOf(dtype)) + "\xc3\xa9\"";
     tensors.emplace_back(name, Tensor::FromVector<int64_t>({3, 1}, {0, 1, 1}).CastTo(dtype));
   }

@@ -61,8 +61,8 @@ Bytes DeflatedNpz() {
   const Bytes array = Npy(Tensor::FromVector<int32_t>({3}, {7, 8, 9}));
   std::string packed(compressBound(array.size()), '\0');
   uLongf packed_bytes = packed.size();
-  CHECK(compress(reinterpret_cast<Bytef*>(packed.data()), &packed_bytes,
-                 reinterpret_cast<const Bytef*>(array.data()), array.size()) == Z_OK);
+  CHECK(compress(reinterpret_cast<Bytef*>(packed.data()), &packed_bytes, reinterpret_cast<const Bytef*>(array.data()),
+                 array.size()) == Z_OK);
   packed = packed.substr(2, packed_bytes - 6);  // zlib's own frame around the deflate stream
   const uLong crc = crc32(0, reinterpret_cast<const Bytef*>(array.data()), static_cast<uInt>(array.size()));
   std::string common;  // what local header and directory entry share
@@ -114,31 +114,38 @@ Bytes LlmcTokens(uint32_t magic, uint32_t version, size_t width) {
 
 std::vector<DataParser> DataParsers() {
   std::vector<DataParser> parsers;
-  parsers.push_back({"npy", [](auto bytes) { return ParseNpy(bytes, "fuzz", DType::kBfloat16).status(); },
+  parsers.push_back({"npy",
+                     [](auto bytes) { return ParseNpy(bytes, "fuzz", DType::kBfloat16).status(); },
                      {Npy(Tensor::FromVector<float>({2, 3}, {1, 2, 3, 4, 5, 6})), Npy(Tensor::Scalar<bool>(true)),
                       Npy(Tensor::FromVector<int64_t>({0}, {}))}});
   // Cutting the header of an empty or one-byte array can only happen at its end, which is why the samples above differ.
-  parsers.push_back({"npz", [](auto bytes) { return ParseNpz(bytes, "fuzz").status(); },
-                     {Npz(false), Npz(true), DeflatedNpz()}});
+  parsers.push_back(
+      {"npz", [](auto bytes) { return ParseNpz(bytes, "fuzz").status(); }, {Npz(false), Npz(true), DeflatedNpz()}});
   parsers.push_back({"idx", [](auto bytes) { return ParseIdx(bytes, "fuzz").status(); }, {Idx(), Gzip(Idx())}});
-  parsers.push_back({"safetensors", [](auto bytes) { return ParseSafetensors(bytes, "fuzz").status(); }, {Safetensors()}});
-  parsers.push_back({"tokens", [](auto bytes) { return ParseTokenLayout(bytes, "fuzz").status(); },
-                     {LlmcTokens(20240520, 1, 2), LlmcTokens(20240801, 7, 4)}, false});
+  parsers.push_back(
+      {"safetensors", [](auto bytes) { return ParseSafetensors(bytes, "fuzz").status(); }, {Safetensors()}});
+  parsers.push_back({"tokens",
+                     [](auto bytes) { return ParseTokenLayout(bytes, "fuzz").status(); },
+                     {LlmcTokens(20240520, 1, 2), LlmcTokens(20240801, 7, 4)},
+                     false});
   parsers.push_back({"csv",
                      [](auto bytes) {
                        RETURN_IF_ERROR(CsvNames(bytes, "fuzz").status());
                        RETURN_IF_ERROR(ParseCsv(bytes, "fuzz", "b").status());
                        return ParseCsv(bytes, "fuzz").status();
                      },
-                     {ToBytes("a,b\n1,2.5\n\"3\", 4\r\n"), ToBytes("1;2\n3;4")}, false});
+                     {ToBytes("a,b\n1,2.5\n\"3\", 4\r\n"), ToBytes("1;2\n3;4")},
+                     false});
   parsers.push_back({"json_literal",
                      [](auto bytes) {
                        RETURN_IF_ERROR(ParseJsonLiteral(Text(bytes), "fuzz", DType::kInt32).status());
                        return ParseJsonLiteral(Text(bytes), "fuzz").status();
                      },
                      {ToBytes("[[1,2],[3,4]]"), ToBytes("[1]")}});
-  parsers.push_back({"mapping", [](auto bytes) { return Mapping::Parse(std::string(Text(bytes))).status(); },
-                     {ToBytes("f32,/255,mean=.1;2,std=1,flatten,reshape=1x28x28,onehot=10,nhwc2nchw,[10:20],*2")}, false});
+  parsers.push_back({"mapping",
+                     [](auto bytes) { return Mapping::Parse(std::string(Text(bytes))).status(); },
+                     {ToBytes("f32,/255,mean=.1;2,std=1,flatten,reshape=1x28x28,onehot=10,nhwc2nchw,[10:20],*2")},
+                     false});
   return parsers;
 }
 
