@@ -8,6 +8,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "graph/graph.h"
@@ -58,8 +59,10 @@ struct ExecutionPlan {
   std::vector<Placement> workspaces;        // one per node, bytes 0 where it needs none
   size_t persistent_bytes = 0;              // end of the last persistent placement used by this plan
   size_t transient_bytes = 0;
+  size_t transient_lower_bound = 0;         // most bytes live at one step: no placement of these lifetimes needs less
   int events = 0;
 
+  // Linear in the number of values; null when the plan does not place it.
   const Placement* Find(const Value* value) const;
 };
 
@@ -69,6 +72,7 @@ struct PersistentPlacements {
   std::vector<std::pair<std::string, Placement>> states;
   std::vector<std::pair<const Value*, Placement>> constants;
   size_t bytes = 0;
+  // Null when absent.
   const Placement* FindState(const std::string& name) const;
   const Placement* FindConstant(const Value* value) const;
 };
