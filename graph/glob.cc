@@ -1,29 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/glob.h"
 
-#include <algorithm>
 #include <limits>
 
 namespace onnxtrain {
-namespace {
-
-// Levenshtein's distance, one row at a time.
-size_t Edits(std::string_view a, std::string_view b) {
-  std::vector<size_t> row(b.size() + 1);
-  for (size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (size_t i = 1; i <= a.size(); ++i) {
-    size_t diagonal = row[0];
-    row[0] = i;
-    for (size_t j = 1; j <= b.size(); ++j) {
-      const size_t replaced = diagonal + (a[i - 1] == b[j - 1] ? 0 : 1);
-      diagonal = row[j];
-      row[j] = std::min({replaced, row[j] + 1, row[j - 1] + 1});
-    }
-  }
-  return row[b.size()];
-}
-
-}  // namespace
 
 bool MatchesGlob(std::string_view pattern, std::string_view text) {
   constexpr size_t kNone = std::numeric_limits<size_t>::max();
@@ -47,13 +27,6 @@ bool MatchesGlob(std::string_view pattern, std::string_view text) {
   }
   while (p < pattern.size() && pattern[p] == '*') ++p;
   return p == pattern.size();
-}
-
-std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates) {
-  const auto closest = std::min_element(candidates.begin(), candidates.end(), [&](const auto& a, const auto& b) {
-    return Edits(name, a) < Edits(name, b);
-  });
-  return closest == candidates.end() ? std::string() : *closest;
 }
 
 }  // namespace onnxtrain

@@ -4,16 +4,11 @@
 #ifndef ONNXTRAIN_GRAPH_GLOB_H_
 #define ONNXTRAIN_GRAPH_GLOB_H_
 
-#include <string>
 #include <string_view>
-#include <vector>
 
 namespace onnxtrain {
 
 bool MatchesGlob(std::string_view pattern, std::string_view text);
-
-// The candidate with the fewest edits to `name`, for messages about what was meant; "" without candidates.
-std::string ClosestName(std::string_view name, const std::vector<std::string>& candidates);
 
 }  // namespace onnxtrain
 

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "graph/glob.h"
+#include "graph/nearest_name.h"
 
 namespace onnxtrain {
 namespace {
@@ -24,7 +25,7 @@ Status DemandMatch(const std::string& option, const std::string& pattern,
   }
   if (pattern == kLowRank) return OkStatus();  // a rule for what may not be there
   return UsageError(option + " '" + pattern + "' matches none of " + std::to_string(names.size()) +
-                    " trained parameters; the closest is '" + ClosestName(pattern, names) + "'");
+                    " trained parameters" + DidYouMean(pattern, names));
 }
 
 Status DemandMatches(const std::vector<NamedParameter>& parameters, const AppendOptimizerOptions& options) {
