@@ -8,6 +8,7 @@
 #define ONNXTRAIN_RUNTIME_DEVICE_H_
 
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string_view>
 
@@ -52,6 +53,8 @@ struct StreamOptions {
   int rank = 0;
   int threads = 1;             // OpenMP team of the stream's kernels; 1: none
   size_t queue_capacity = 0;   // commands that may be pending; 0: the backend's default
+  // Called once, from the stream's thread, with the stream's first error: ranks that wait for this one are released here.
+  std::function<void(const Status&)> on_error = nullptr;
 };
 
 class Device {

@@ -82,6 +82,12 @@ Status Executor::CreateEvents() {
   return OkStatus();
 }
 
+Status Executor::Rebind(std::byte* transient) {
+  resources_.transient = transient;
+  launches_.clear();
+  return BindLaunches();
+}
+
 Status Executor::BindLaunches() {
   std::unordered_map<const Value*, std::byte*> address{{nullptr, nullptr}};
   for (const PlacedValue& placed : plan_.placements) address[placed.value] = Address(placed.placement);
@@ -114,8 +120,10 @@ Status Executor::BindLaunches() {
 }
 
 std::byte* Executor::Address(const Placement& placement) const {
-  std::byte* base = placement.region == Region::kPersistent ? resources_.persistent : resources_.transient;
-  return base + placement.offset;
+  if (placement.region == Region::kTransient) return resources_.transient + placement.offset;
+  if (placement.offset < resources_.state_bytes) return resources_.states + placement.offset;
+  // Constants are never written: the verifier has proved it.
+  return const_cast<std::byte*>(resources_.constants) + (placement.offset - resources_.state_bytes);
 }
 
 void Executor::Submit(const RunContext& run, std::span<const std::byte* const> feeds,

@@ -22,8 +22,12 @@ namespace onnxtrain {
 struct RankResources {
   Device* device = nullptr;
   std::vector<Stream*> streams;            // by index of ExecutionPlan::streams; a plan with fewer uses the first ones
-  std::byte* persistent = nullptr;         // the session's persistent region of this rank
-  std::byte* transient = nullptr;          // its transient region: the maximum over its plans
+  // The persistent region in two pieces: the rank's states lie at [0, state_bytes), the constants of the program, which ranks
+  // share and which differ between batch shapes, behind them.
+  std::byte* states = nullptr;
+  size_t state_bytes = 0;
+  const std::byte* constants = nullptr;
+  std::byte* transient = nullptr;          // the rank's transient region: the maximum over its plans
   uint64_t* status_word = nullptr;         // device memory
   Communicator* communicator = nullptr;    // null only when no graph has a collective
   const Layout* layout = nullptr;
@@ -45,6 +49,8 @@ class Executor {
   // Enqueues one run. `feeds`: one host pointer per graph input; `fetches`: one per graph output, null where it is not
   // wanted. All stay valid until the run is done (WaitFor). Allocates nothing.
   void Submit(const RunContext& run, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
+  // Moves to another transient region; no run may be pending.
+  Status Rebind(std::byte* transient);
   // Blocks until the `back`-th last submitted run is done (0: the last). At most kDepth runs are pending.
   void WaitFor(int back = 0);
 

@@ -11,12 +11,14 @@ void AddAllOps(OpRegistry& registry) {
   AddElementwiseOps(registry);
   AddGatherOps(registry);
   AddLossOps(registry);
+  AddMathFunctionOps(registry);
   AddMatMulOps(registry);
   AddNormalizationOps(registry);
   AddOptimizerOps(registry);
   AddPoolOps(registry);
   AddReductionOps(registry);
   AddShapeOps(registry);
+  AddSliceOps(registry);
   AddSoftmaxOps(registry);
   AddRemainingSchemaOps(registry);
 }

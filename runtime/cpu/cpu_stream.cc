@@ -27,7 +27,9 @@ void CpuEvent::Pass(uint64_t point) {
 }
 
 CpuStream::CpuStream(const StreamOptions& options)
-    : ring_(options.queue_capacity == 0 ? kDefaultCapacity : options.queue_capacity), worker_([this] { Work(); }) {}
+    : ring_(options.queue_capacity == 0 ? kDefaultCapacity : options.queue_capacity),
+      on_error_(options.on_error),
+      worker_([this] { Work(); }) {}
 
 CpuStream::~CpuStream() {
   Reserve().kind = Kind::kStop;
@@ -99,9 +101,12 @@ Status CpuStream::status() const {
 }
 
 void CpuStream::Fail(Status status) {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  if (error_.ok()) error_ = std::move(status);
+  {
+    const std::lock_guard<std::mutex> lock(error_mutex_);
+    error_ = std::move(status);  // the only one: work after it is skipped
+  }
   failed_.store(true, std::memory_order_release);
+  if (on_error_) on_error_(error_);
 }
 
 void CpuStream::Work() {

@@ -66,6 +66,7 @@ class CpuStream : public Stream {
   std::atomic<bool> failed_ = false;
   mutable std::mutex error_mutex_;
   Status error_;
+  const std::function<void(const Status&)> on_error_;
   std::thread worker_;
 };
 

@@ -17,9 +17,9 @@
 namespace onnxtrain {
 
 struct GradientCheckOptions {
-  uint64_t seed = 20240229;   // of the weights; printed with failures
-  double step = 1e-5;         // h, times max(1, |x|)
-  double tolerance = 1e-6;    // |a - n| / max(1, |a|, |n|)
+  uint64_t seed = 20240229;  // of the weights; printed with failures
+  double step = 1e-5;        // h, times max(1, |x|)
+  double tolerance = 1e-6;   // |a - n| / max(1, |a|, |n|)
   // Inputs whose gradient is not compared, although they are double (a stop by definition).
   std::set<std::string> without_gradient = {};
 };

@@ -72,8 +72,11 @@ class Runner {
   }
 
   Status Launch(const Node& node, int index) {
-    KernelContext context{.node = node, .node_index = index, .accumulation = options_.accumulation,
-                          .threads = options_.threads, .seed = options_.seed};
+    KernelContext context{.node = node,
+                          .node_index = index,
+                          .accumulation = options_.accumulation,
+                          .threads = options_.threads,
+                          .seed = options_.seed};
     ASSIGN_OR_RETURN(std::unique_ptr<Kernel> kernel, Kernels().Create(context));
     std::vector<const std::byte*> inputs;
     std::vector<std::byte*> outputs;
@@ -81,8 +84,8 @@ class Runner {
     for (size_t i = 0; i < node.outputs().size(); ++i) outputs.push_back(OutputPlace(node, i));
     GuardedBuffer workspace(kernel->workspace_bytes());
     RunContext run{options_.micro_batch};
-    LaunchArgs args{.inputs = inputs, .outputs = outputs, .workspace = workspace.data(),
-                    .status_word = &status_word_, .run = &run};
+    LaunchArgs args{
+        .inputs = inputs, .outputs = outputs, .workspace = workspace.data(), .status_word = &status_word_, .run = &run};
     RETURN_IF_ERROR(kernel->Launch(args).Prepend(node.Describe()));
     if (!workspace.intact()) return InternalError("workspace overrun by " + node.Describe());
     for (auto& buffer : buffers_) {
@@ -116,9 +119,8 @@ class Runner {
       if (other != value && place == places_.at(value)) return true;
     }
     if (std::count(value->consumers().begin(), value->consumers().end(), &node) > 1) return true;
-    return std::any_of(value->consumers().begin(), value->consumers().end(), [&](const Node* consumer) {
-      return consumer != &node && !position_.contains(consumer);
-    });
+    return std::any_of(value->consumers().begin(), value->consumers().end(),
+                       [&](const Node* consumer) { return consumer != &node && !position_.contains(consumer); });
   }
 
   std::byte* OutputPlace(const Node& node, size_t index) {

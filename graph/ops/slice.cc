@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+// Slice, Split, Concat and Pad: parts of tensors, and the adjoints that put the parts back.
+#include <algorithm>
+
+#include "graph/op_registry.h"
+#include "graph/ops/all_ops.h"
+#include "graph/ops/op_rules.h"
+#include "graph/ops/slice_ranges.h"
+
+namespace onnxtrain {
+namespace {
+
+// One axis. `end` is exclusive; ends beyond the data are clamped, as NumPy does.
+Status AddRange(int64_t start, int64_t end, int64_t step, int64_t size, size_t axis, SliceRanges& ranges) {
+  if (step == 0) return InvalidModelError("step 0 of Slice on axis " + std::to_string(axis));
+  if (start < 0) start += size;
+  if (end < 0) end = end < -size ? -1 : end + size;
+  if (step > 0) {
+    start = std::clamp<int64_t>(start, 0, size);
+    end = std::clamp<int64_t>(end, 0, size);
+  } else {
+    start = std::clamp<int64_t>(start, 0, std::max<int64_t>(size - 1, 0));
+    end = std::clamp<int64_t>(end, -1, size - 1);
+  }
+  const int64_t distance = step > 0 ? end - start : start - end;
+  // The magnitude of the smallest int64 does not fit; a step that long takes one element at most.
+  const int64_t stride = step > 0 ? step : (step == INT64_MIN ? INT64_MAX : -step);
+  ranges.starts[axis] = start;
+  ranges.lengths[axis] = distance <= 0 ? 0 : (distance - 1) / stride + 1;
+  ranges.steps[axis] = ranges.lengths[axis] <= 1 ? 1 : step;
+  return OkStatus();
+}
+
+StatusOr<std::vector<int64_t>> OptionalInts(const Node& node, size_t index, std::vector<int64_t> fallback) {
+  if (node.input(index) == nullptr) return fallback;
+  return ConstantInts(node, index);
+}
+
+Status LiftSlice(LiftContext& lift) {
+  if (lift.opset() >= 10) return OkStatus();
+  lift.AttributeToInput("starts", 1);
+  lift.AttributeToInput("ends", 2);
+  lift.AttributeToInput("axes", 3);
+  return OkStatus();
+}
+
+// onnxtrain.SliceGrad (dy) <shape, starts, steps>: zeros of `shape` with dy in place of the slice.
+Status SliceGradient(GradientContext& context) {
+  ASSIGN_OR_RETURN(SliceRanges ranges, SliceRangesOf(context.node()));
+  Attributes attributes{{"shape", context.input(0)->type().shape}, {"starts", ranges.starts}, {"steps", ranges.steps}};
+  context.SetInputGradient(
+      0, context.build.Op("onnxtrain.SliceGrad", {context.output_gradient(0)}, std::move(attributes)));
+  return OkStatus();
+}
+
+StatusOr<std::vector<TensorType>> InferSliceGrad(const InferContext& context) {
+  if (context.inputs.empty()) return InvalidModelError("SliceGrad needs one input");
+  return std::vector<TensorType>{{context.inputs[0].dtype, context.attributes.Ints("shape")}};
+}
+
+Status LiftSplit(LiftContext& lift) {
+  if (lift.opset() < 13) lift.AttributeToInput("split", 1);
+  if (lift.opset() < 18 && !lift.HasInput(1)) {
+    lift.node.attributes.Set("num_outputs", static_cast<int64_t>(lift.node.output_names.size()));
+  }
+  return OkStatus();
+}
+
+// The parts, put together again; a part that L does not depend on is zero.
+Status SplitGradient(GradientContext& context) {
+  std::vector<Value*> parts;
+  ASSIGN_OR_RETURN(std::vector<TensorType> types, SplitTypes(context.node()));
+  for (size_t i = 0; i < types.size(); ++i) {
+    Value* gradient = context.output_gradient(i);
+    parts.push_back(gradient != nullptr ? gradient : context.build.Zeros(types[i]));
+  }
+  if (parts.size() == 1) {
+    context.SetInputGradient(0, parts[0]);
+  } else {
+    context.SetInputGradient(0, context.build.Op("Concat", parts, {{"axis", context.attributes().Int("axis", 0)}}));
+  }
+  return OkStatus();
+}
+
+Status ConcatGradient(GradientContext& context) {
+  GraphBuilder& build = context.build;
+  const size_t count = context.node().inputs().size();
+  const int64_t axis = NonNegativeAxis(context.attributes().Int("axis", 0), context.input(0)->type().rank());
+  if (count == 1) {
+    context.SetInputGradient(0, context.output_gradient(0));
+    return OkStatus();
+  }
+  std::vector<int64_t> sizes;
+  bool all = true;
+  for (size_t i = 0; i < count; ++i) {
+    sizes.push_back(context.input(i)->type().shape[static_cast<size_t>(axis)]);
+    all &= context.wanted(i);
+  }
+  if (all) {
+    std::vector<Value*> parts =
+        build.Ops("Split", {context.output_gradient(0), build.Ints(sizes)}, {{"axis", axis}}, count);
+    for (size_t i = 0; i < count; ++i) context.SetInputGradient(i, parts[i]);
+    return OkStatus();
+  }
+  int64_t start = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const int64_t end = start + sizes[i];
+    if (context.wanted(i)) {
+      context.SetInputGradient(i, build.Op("Slice", {context.output_gradient(0), build.Ints({start}), build.Ints({end}),
+                                                     build.Ints({axis})}));
+    }
+    start = end;
+  }
+  return OkStatus();
+}
+
+Status LiftPad(LiftContext& lift) {
+  if (lift.opset() >= 11) return OkStatus();
+  const DType dtype = lift.node.inputs.at(0)->type().dtype;
+  lift.AttributeToInput("pads", 1);
+  lift.node.inputs.resize(3, nullptr);
+  lift.node.inputs[2] = lift.build.Scalar(DecimalValue(lift.node.attributes.Float("value", 0)), dtype);
+  lift.node.attributes.Erase("value");
+  return OkStatus();
+}
+
+// Padding with a constant: cropping what was padded and padding with zero what was cropped. The other modes read
+// elements more than once: onnxtrain.PadGrad (dy, pads, -, axes) <mode, shape> sums them.
+Status PadGradient(GradientContext& context) {
+  GraphBuilder& build = context.build;
+  Value* dy = context.output_gradient(0);
+  if (context.attributes().String("mode", "constant") == "constant") {
+    ASSIGN_OR_RETURN(std::vector<int64_t> pads, ConstantInts(context.node(), 1));
+    for (int64_t& pad : pads) pad = -pad;
+    std::vector<Value*> inputs{dy, build.Ints(pads)};
+    if (context.input(3) != nullptr) inputs.insert(inputs.end(), {nullptr, context.input(3)});
+    context.SetInputGradient(0, build.Op("Pad", inputs));
+    return OkStatus();
+  }
+  Attributes attributes = context.attributes();
+  attributes.Set("shape", context.input(0)->type().shape);
+  context.SetInputGradient(
+      0, build.Op("onnxtrain.PadGrad", {dy, context.input(1), nullptr, context.input(3)}, std::move(attributes)));
+  return OkStatus();
+}
+
+std::vector<AliasRule> ViewWhenAlone(const Node& node) {
+  if (node.inputs().size() != 1) return {};
+  return ViewOfInput(node);
+}
+
+}  // namespace
+
+StatusOr<SliceRanges> SliceRangesOf(const Node& slice) {
+  const Shape& shape = slice.input(0)->type().shape;
+  ASSIGN_OR_RETURN(std::vector<int64_t> starts, ConstantInts(slice, 1));
+  ASSIGN_OR_RETURN(std::vector<int64_t> ends, ConstantInts(slice, 2));
+  std::vector<int64_t> first_axes;
+  for (size_t i = 0; i < starts.size(); ++i) first_axes.push_back(static_cast<int64_t>(i));
+  ASSIGN_OR_RETURN(std::vector<int64_t> axes, OptionalInts(slice, 3, first_axes));
+  ASSIGN_OR_RETURN(std::vector<int64_t> steps, OptionalInts(slice, 4, std::vector<int64_t>(starts.size(), 1)));
+  if (ends.size() != starts.size() || axes.size() != starts.size() || steps.size() != starts.size()) {
+    return InvalidModelError("starts, ends, axes and steps of " + slice.Describe() + " differ in length");
+  }
+  SliceRanges ranges{std::vector<int64_t>(shape.size(), 0), std::vector<int64_t>(shape.size(), 1), shape};
+  for (size_t i = 0; i < starts.size(); ++i) {
+    const int64_t axis = NonNegativeAxis(axes[i], slice.input(0)->type().rank());
+    if (axis < 0 || axis >= slice.input(0)->type().rank()) {
+      return InvalidModelError("axis " + std::to_string(axes[i]) + " of " + slice.Describe() + " is out of range");
+    }
+    const size_t place = static_cast<size_t>(axis);
+    RETURN_IF_ERROR(AddRange(starts[i], ends[i], steps[i], shape[place], place, ranges));
+  }
+  return ranges;
+}
+
+StatusOr<std::vector<TensorType>> SplitTypes(const Node& split) {
+  const TensorType& whole = split.input(0)->type();
+  const auto axis = static_cast<size_t>(NonNegativeAxis(split.attributes().Int("axis", 0), whole.rank()));
+  const int64_t size = whole.shape[axis];
+  std::vector<int64_t> sizes;
+  if (split.input(1) != nullptr) {
+    ASSIGN_OR_RETURN(sizes, ConstantInts(split, 1));
+  } else {
+    const int64_t count = split.attributes().Int("num_outputs", static_cast<int64_t>(split.outputs().size()));
+    const int64_t part = (size + count - 1) / count;
+    for (int64_t i = 0; i < count; ++i) sizes.push_back(std::clamp<int64_t>(size - i * part, 0, part));
+  }
+  std::vector<TensorType> types;
+  for (int64_t part : sizes) {
+    types.push_back(whole);
+    types.back().shape[axis] = part;
+  }
+  return types;
+}
+
+void AddSliceOps(OpRegistry& registry) {
+  registry.Add({.name = "Slice", .lift = LiftSlice, .gradient = SliceGradient, .stop_gradient_inputs = {1, 2, 3, 4}});
+  registry.Add({.name = "onnxtrain.SliceGrad", .infer = InferSliceGrad});
+  registry.Add({.name = "Split", .lift = LiftSplit, .gradient = SplitGradient, .stop_gradient_inputs = {1}});
+  registry.Add({.name = "Concat", .gradient = ConcatGradient, .aliases = ViewWhenAlone});
+  registry.Add({.name = "Pad", .lift = LiftPad, .gradient = PadGradient, .stop_gradient_inputs = {1, 2, 3}});
+  registry.Add({.name = "onnxtrain.PadGrad", .infer = InferSliceGrad});
+}
+
+}  // namespace onnxtrain

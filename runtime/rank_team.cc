@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "runtime/rank_team.h"
+
+namespace onnxtrain {
+namespace {
+
+constexpr const char* kStreamNames[] = {"compute", "communication"};
+// Room for the commands of two runs of a large step, so that the host never waits for a queue.
+constexpr size_t kQueueCapacity = 32768;
+
+}  // namespace
+
+StatusOr<std::unique_ptr<RankTeam>> RankTeam::Create(Device& device, const RankTeamOptions& options) {
+  CHECK(static_cast<int>(options.communicators.size()) == options.ranks);
+  std::unique_ptr<RankTeam> team(new RankTeam(device, options));
+  for (int rank = 0; rank < options.ranks; ++rank) {
+    ASSIGN_OR_RETURN(Rank made, team->CreateRank(rank));
+    team->ranks_.push_back(std::move(made));
+  }
+  return team;
+}
+
+RankTeam::~RankTeam() { plans_.clear(); }
+
+StatusOr<RankTeam::Rank> RankTeam::CreateRank(int rank) {
+  Rank made;
+  const int streams = options_.overlap ? 2 : 1;
+  for (int i = 0; i < streams; ++i) {
+    StreamOptions stream;
+    stream.name = kStreamNames[i];
+    stream.rank = rank;
+    stream.threads = i == 0 ? options_.threads_per_rank : 1;
+    stream.queue_capacity = kQueueCapacity;
+    stream.on_error = [this, rank](const Status& status) { Abort(rank, status); };
+    ASSIGN_OR_RETURN(std::unique_ptr<Stream> created, device_.CreateStream(stream));
+    made.streams.push_back(std::move(created));
+  }
+  ASSIGN_OR_RETURN(made.states, device_.Allocate(options_.state_bytes));
+  ASSIGN_OR_RETURN(made.status_word, device_.Allocate(sizeof(uint64_t)));
+  ASSIGN_OR_RETURN(made.transient, device_.Allocate(0));
+  return made;
+}
+
+void RankTeam::Abort(int rank, const Status& status) {
+  const Status reason = status.Prepend("rank " + std::to_string(rank));
+  for (Communicator* communicator : options_.communicators) communicator->Abort(reason);
+}
+
+StatusOr<int> RankTeam::AddConstants(const PersistentPlacements& placements) {
+  const size_t bytes = placements.bytes - std::min(placements.bytes, options_.state_bytes);
+  ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device_.Allocate(bytes));
+  for (const auto& [value, placement] : placements.constants) {
+    CHECK(placement.offset >= options_.state_bytes);
+    const Tensor& tensor = *value->constant();
+    RETURN_IF_ERROR(device_.CopyToDevice(buffer->data() + (placement.offset - options_.state_bytes), tensor.data(),
+                                         tensor.bytes()));
+  }
+  constants_.push_back(std::move(buffer));
+  return static_cast<int>(constants_.size()) - 1;
+}
+
+RankResources RankTeam::Resources(int rank, int constants) const {
+  const Rank& mine = ranks_[static_cast<size_t>(rank)];
+  RankResources resources;
+  resources.device = &device_;
+  for (const std::unique_ptr<Stream>& stream : mine.streams) resources.streams.push_back(stream.get());
+  resources.states = mine.states->data();
+  resources.state_bytes = options_.state_bytes;
+  resources.constants = constants_[static_cast<size_t>(constants)]->data();
+  resources.transient = mine.transient->data();
+  resources.status_word = reinterpret_cast<uint64_t*>(mine.status_word->data());
+  resources.communicator = options_.communicators[static_cast<size_t>(rank)];
+  resources.layout = options_.layout;
+  resources.rank = rank;
+  resources.world_size = options_.ranks;
+  resources.accumulation = options_.accumulation;
+  resources.threads = options_.threads_per_rank;
+  resources.seed = options_.seed;
+  return resources;
+}
+
+StatusOr<int> RankTeam::AddPlan(const Graph& graph, const ExecutionPlan& plan, int constants) {
+  RETURN_IF_ERROR(Synchronize());
+  RETURN_IF_ERROR(GrowTransient(plan.transient_bytes));
+  std::vector<std::unique_ptr<Executor>> executors;
+  for (int rank = 0; rank < size(); ++rank) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Create(graph, plan, Resources(rank, constants)));
+    executors.push_back(std::move(executor));
+  }
+  plans_.push_back(std::move(executors));
+  return static_cast<int>(plans_.size()) - 1;
+}
+
+Status RankTeam::GrowTransient(size_t bytes) {
+  if (bytes <= transient_bytes_) return OkStatus();
+  for (size_t rank = 0; rank < ranks_.size(); ++rank) {
+    ASSIGN_OR_RETURN(std::unique_ptr<Buffer> larger, device_.Allocate(bytes));
+    for (std::vector<std::unique_ptr<Executor>>& executors : plans_) {
+      RETURN_IF_ERROR(executors[rank]->Rebind(larger->data()));
+    }
+    ranks_[rank].transient = std::move(larger);
+  }
+  transient_bytes_ = bytes;
+  return OkStatus();
+}
+
+Status RankTeam::Synchronize() {
+  Status first;
+  for (const Rank& rank : ranks_) {
+    for (const std::unique_ptr<Stream>& stream : rank.streams) {
+      const Status status = stream->Synchronize();
+      // An aborted collective is the echo of another rank's error, which is the one to report.
+      const bool echo = first.code() == StatusCode::kCommunication && status.code() != StatusCode::kCommunication;
+      if (first.ok() || (echo && !status.ok())) first = status;
+    }
+  }
+  return first;
+}
+
+Status RankTeam::ReadState(int rank, const Placement& placement, void* host) const {
+  CHECK(placement.region == Region::kPersistent && placement.offset + placement.bytes <= options_.state_bytes);
+  return device_.CopyToHost(host, ranks_[static_cast<size_t>(rank)].states->data() + placement.offset,
+                            placement.bytes);
+}
+
+Status RankTeam::WriteState(int rank, const Placement& placement, const void* host) {
+  CHECK(placement.region == Region::kPersistent && placement.offset + placement.bytes <= options_.state_bytes);
+  return device_.CopyToDevice(ranks_[static_cast<size_t>(rank)].states->data() + placement.offset, host,
+                              placement.bytes);
+}
+
+}  // namespace onnxtrain
