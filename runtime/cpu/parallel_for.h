@@ -38,6 +38,17 @@ void ParallelFor(int threads, int64_t count, int64_t grain, const Body& body) {
   body(int64_t{0}, count);
 }
 
+// The same with the number of the piece, 0 <= piece < threads: for scratch memory that no two threads share.
+template <typename Body>
+void ParallelPieces(int threads, int64_t count, int64_t grain, const Body& body) {
+  const int64_t pieces = std::min<int64_t>(threads, (count + grain - 1) / std::max<int64_t>(grain, 1));
+  ParallelFor(threads, pieces, 1, [&](int64_t first, int64_t last) {
+    for (int64_t piece = first; piece < last; ++piece) {
+      body(piece, count * piece / pieces, count * (piece + 1) / pieces);
+    }
+  });
+}
+
 // For as long as it lives, oneDNN calls of this thread (creation and execution) use `threads` threads.
 class ThreadTeam {
  public:

@@ -9,12 +9,7 @@
 #include <cmath>
 #include <cstdint>
 
-#ifdef __CUDACC__
-#define ONNXTRAIN_HOST_DEVICE __host__ __device__
-#else
-// Always inlined: the loops around it are compiled once per instruction set and must not share a copy.
-#define ONNXTRAIN_HOST_DEVICE __attribute__((always_inline))
-#endif
+#include "runtime/math/host_device.h"
 
 namespace onnxtrain::math {
 
