@@ -15,6 +15,7 @@ enum class GradientReads { kInput, kOutput };
 void AddActivation(OpRegistry& registry, const std::string& name, GradientReads reads) {
   const std::string gradient_name = std::string(kOwnPrefix) + name + "Grad";
   OpDef forward{.name = name, .aliases = InPlaceOfEqualTypes};
+  if (name == "Celu") forward.infer = TypeOfInput0;  // the schema knows float alone; a double run needs both
   forward.gradient = [gradient_name, reads](GradientContext& context) {
     Value* point = reads == GradientReads::kInput ? context.input(0) : context.output(0);
     context.SetInputGradient(

@@ -149,8 +149,15 @@ Status ClipGradient(GradientContext& context) {
   return OkStatus();
 }
 
+// The kernel folds operands into the output from the left: only the first two have been read when it writes.
+std::vector<AliasRule> InPlaceOfFirstTwo(const Node& node) {
+  std::vector<AliasRule> rules = InPlaceOfEqualTypes(node);
+  std::erase_if(rules, [](const AliasRule& rule) { return rule.input > 1; });
+  return rules;
+}
+
 void AddBinary(OpRegistry& registry, const char* name, GradientFn gradient) {
-  registry.Add({.name = name, .gradient = std::move(gradient), .aliases = InPlaceOfEqualTypes});
+  registry.Add({.name = name, .gradient = std::move(gradient), .aliases = InPlaceOfFirstTwo});
 }
 
 void AddWithoutGradient(OpRegistry& registry, const char* name) {

@@ -5,12 +5,14 @@ namespace onnxtrain {
 
 void AddAllKernels(KernelRegistry& registry) {
   AddActivationKernels(registry);
+  AddCastKernels(registry);
   AddCollectiveKernels(registry);
   AddConvKernels(registry);
   AddDropoutKernels(registry);
   AddElementwiseKernels(registry);
   AddGatherKernels(registry);
   AddLossKernels(registry);
+  AddMathFunctionKernels(registry);
   AddMatMulKernels(registry);
   AddNormalizationKernels(registry);
   AddOptimizerKernels(registry);

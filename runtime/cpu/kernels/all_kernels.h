@@ -8,12 +8,14 @@ namespace onnxtrain {
 class KernelRegistry;
 
 void AddActivationKernels(KernelRegistry& registry);
+void AddCastKernels(KernelRegistry& registry);
 void AddCollectiveKernels(KernelRegistry& registry);
 void AddConvKernels(KernelRegistry& registry);
 void AddDropoutKernels(KernelRegistry& registry);
 void AddElementwiseKernels(KernelRegistry& registry);
 void AddGatherKernels(KernelRegistry& registry);
 void AddLossKernels(KernelRegistry& registry);
+void AddMathFunctionKernels(KernelRegistry& registry);
 void AddMatMulKernels(KernelRegistry& registry);
 void AddNormalizationKernels(KernelRegistry& registry);
 void AddOptimizerKernels(KernelRegistry& registry);
