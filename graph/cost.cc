@@ -1,0 +1,124 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "graph/cost.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "graph/op_registry.h"
+
+namespace onnxtrain {
+namespace {
+
+double Elements(const Value* value) { return value == nullptr ? 0.0 : static_cast<double>(value->type().elements()); }
+double Bytes(const Value* value) { return value == nullptr ? 0.0 : static_cast<double>(value->type().bytes()); }
+
+double TotalBytes(const std::vector<Value*>& values) {
+  double total = 0;
+  for (const Value* value : values) total += Bytes(value);
+  return total;
+}
+
+double LargestElements(const Node& node) {
+  double largest = 0;
+  for (const Value* value : node.inputs()) largest = std::max(largest, Elements(value));
+  for (const Value* value : node.outputs()) largest = std::max(largest, Elements(value));
+  return largest;
+}
+
+// The length of the axis that a matrix product sums over.
+int64_t Depth(const Node& node) {
+  const Shape& a = node.input(0)->type().shape;
+  if (a.empty()) return 1;
+  if (node.op() == "Gemm") return a[node.attributes().Int("transA", 0) != 0 ? 0 : a.size() - 1];
+  const std::vector<int64_t> permutation = node.attributes().Ints("perm_a");
+  return permutation.size() == a.size() ? a[static_cast<size_t>(permutation.back())] : a.back();
+}
+
+// Input x [N, C, ...], weight w [M, C/g, ...] and output y [N, M, ...] of a convolution.
+bool FitsConvolution(const Shape& x, const Shape& w, const Shape& y) {
+  return x.size() == w.size() && w.size() == y.size() && x.size() >= 3 && x[0] == y[0] && w[0] == y[1] && w[1] > 0 &&
+         x[1] % w[1] == 0;
+}
+
+// Multiplications and additions of a convolution or of one of its gradients, which join the same three tensors: every
+// element of y meets the weights of its channel.
+std::optional<double> ConvolutionFlops(const Node& node) {
+  std::vector<const Value*> tensors;
+  for (const std::vector<Value*>* side : {&node.inputs(), &node.outputs()}) {
+    for (const Value* value : *side) {
+      if (value != nullptr && value->type().rank() >= 3 && IsFloating(value->type().dtype)) tensors.push_back(value);
+    }
+  }
+  if (tensors.size() < 3) return std::nullopt;
+  constexpr std::array<std::array<size_t, 3>, 6> kOrders = {
+      {{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {2, 0, 1}, {1, 2, 0}, {1, 0, 2}}};
+  for (const auto& [x, w, y] : kOrders) {
+    const Shape& weight = tensors[w]->type().shape;
+    if (!FitsConvolution(tensors[x]->type().shape, weight, tensors[y]->type().shape)) continue;
+    return 2 * Elements(tensors[y]) * Elements(tensors[w]) / static_cast<double>(std::max<int64_t>(weight[0], 1));
+  }
+  return std::nullopt;
+}
+
+// Operations an element of functions that are no single instruction; a rough constant serves.
+double OperationsPerElement(std::string_view op) {
+  constexpr std::array<std::string_view, 14> kHeavy = {"Exp",  "Log",     "Erf",        "Tanh",    "Sigmoid",
+                                                       "Gelu", "Pow",     "Sin",        "Cos",     "Sqrt",
+                                                       "Mish", "Softmax", "LogSoftmax", "Softplus"};
+  if (std::find(kHeavy.begin(), kHeavy.end(), op) != kHeavy.end()) return 10;
+  return IsOwnOp(op) || op.find("Normalization") != std::string_view::npos ? 6 : 1;
+}
+
+bool IsGather(std::string_view op) {
+  return op == "Gather" || op == "GatherElements" || op == "GatherND" || op == "Slice" || op == "Split";
+}
+
+// Whether every output is bytes of an input, or the planner may make it so.
+bool MovesNothing(const Node& node) {
+  if (!node.def().aliases) return false;
+  const std::vector<AliasRule> rules = node.def().aliases(node);
+  const auto free = [](const AliasRule& rule) { return rule.kind != AliasRule::Kind::kInPlace; };
+  return !rules.empty() && std::all_of(rules.begin(), rules.end(), free);
+}
+
+double CollectiveBytes(const Node& node) { return std::max(TotalBytes(node.inputs()), TotalBytes(node.outputs())); }
+
+}  // namespace
+
+NodeWork WorkOf(const Node& node) {
+  const std::string& op = node.op();
+  NodeWork work;
+  // A gather reads only what it returns.
+  work.bytes = TotalBytes(node.outputs()) + (IsGather(op) ? TotalBytes(node.outputs()) : TotalBytes(node.inputs()));
+  if (op == "MatMul" || op == "Gemm" || op == "onnxtrain.MatMul") {
+    work.flops = 2 * Elements(node.output(0)) * static_cast<double>(Depth(node));
+  } else if (const std::optional<double> flops =
+                 op.find("Conv") == std::string::npos ? std::nullopt : ConvolutionFlops(node)) {
+    work.flops = *flops;
+  } else {
+    work.flops = OperationsPerElement(op) * LargestElements(node);
+  }
+  return work;
+}
+
+double CollectiveMicroseconds(double bytes, const CostModel& model) {
+  if (model.world_size <= 1) return 0;
+  const double ranks = model.world_size;
+  return model.link_latency_us + bytes * 8 / (model.link_gbps * 1e3) * (ranks - 1) / ranks;
+}
+
+double NodeMicroseconds(const Node& node, const CostModel& model) {
+  if (node.def().collective) {
+    const double once = CollectiveMicroseconds(CollectiveBytes(node), model);
+    // An all-reduce is a reduce-scatter and an all-gather.
+    return node.op() == "onnxtrain.AllReduce" ? 2 * once : once;
+  }
+  if (MovesNothing(node)) return 0;
+  const NodeWork work = WorkOf(node);
+  return model.kernel_us + std::max(work.flops / (model.gflops * 1e3), work.bytes / (model.memory_gbps * 1e3));
+}
+
+}  // namespace onnxtrain

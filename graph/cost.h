@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// How long a node takes, from its types alone: a roofline of arithmetic and memory, and alpha-beta for collectives.
+// Equal on all ranks by construction, since nothing is measured. It decides where buckets are cut and feeds the
+// simulated device; absolute times are rough, ratios are what counts.
+#ifndef ONNXTRAIN_GRAPH_COST_H_
+#define ONNXTRAIN_GRAPH_COST_H_
+
+#include <cstdint>
+
+#include "graph/graph.h"
+
+namespace onnxtrain {
+
+// Defaults are those of one core of a small server.
+struct CostModel {
+  double gflops = 50;           // 1e9 floating-point operations a second, in matrix products
+  double memory_gbps = 10;      // 1e9 bytes a second to and from memory
+  double kernel_us = 1;         // of every launch, whatever it does
+  double link_gbps = 10;        // 1e9 bits a second, each way (--link-gbps)
+  double link_latency_us = 20;  // of every collective (--link-latency-us)
+  int world_size = 1;
+};
+
+// What a node does at least: arithmetic, and bytes read and written when nothing is in a cache.
+struct NodeWork {
+  double flops = 0;
+  double bytes = 0;
+};
+NodeWork WorkOf(const Node& node);
+
+// max(flops / gflops, bytes / memory) + kernel_us; a collective by CollectiveMicroseconds; 0 for a node whose outputs
+// are views of its inputs.
+double NodeMicroseconds(const Node& node, const CostModel& model);
+
+// Time of a ring over d = world_size ranks: alpha + beta * bytes * (d-1)/d for reduce-scatter and all-gather of `bytes`
+// in whole, where alpha is the link's latency and beta the time of a byte. 0 on one rank.
+double CollectiveMicroseconds(double bytes, const CostModel& model);
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_GRAPH_COST_H_
