@@ -17,8 +17,10 @@
 #include "graph/tensor.h"
 
 namespace onnx {
+class GraphProto;
 class ModelProto;
-}
+class TensorProto;
+}  // namespace onnx
 
 namespace onnxtrain {
 
@@ -96,7 +98,8 @@ class OnnxModel {
   std::vector<ModeNode> mode_nodes() const;
   bool has_training_info() const;
   int function_count() const;
-  std::vector<std::string> messages() const;  // what is ignored: sharding annotations, unknown metadata
+  // Parts of the file that have no effect here: sharding annotations, quantization annotations.
+  std::vector<std::string> ignored() const;
 
   // Identity nodes on initializers: output name -> initializer. An exporter merged equal tensors; training the file as it is
   // trains them tied.
@@ -114,13 +117,23 @@ class OnnxModel {
   // not at all: written beside and renamed.
   Status Save(const std::string& path, const std::map<std::string, const Tensor*>& updated) const;
 
-  const onnx::ModelProto& proto() const;
+  // For sources of this folder. The model without its graph, the graph without its initializers, and these.
+  const onnx::ModelProto& shell() const;
+  const onnx::GraphProto& graph() const;
+  const onnx::TensorProto* FindTensor(std::string_view name) const;
+  const std::string& folder() const { return folder_; }
 
  private:
-  friend class ModelLoader;
   struct Contents;
   OnnxModel();
+  static StatusOr<OnnxModel> FromProto(std::unique_ptr<onnx::ModelProto> proto, const std::string& folder,
+                                       const std::string& path);
+  Status CheckStructure() const;
+  void Derive();
+  void DeriveInitializers();
+
   std::string path_;
+  std::string folder_;
   std::unique_ptr<Contents> contents_;
 };
 

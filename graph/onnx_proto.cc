@@ -14,46 +14,47 @@ std::string NameOfTensor(const onnx::TensorProto& proto) {
 
 // Elements of a typed field, narrowed to the storage type.
 template <typename To, typename Field>
-Status CopyField(const onnx::TensorProto& proto, const Field& field, Tensor& tensor) {
-  if (field.size() != tensor.elements()) {
-    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(tensor.type()) + " holds " +
-                             std::to_string(field.size()) + " elements");
-  }
+void CopyField(const Field& field, Tensor& tensor) {
   To* to = reinterpret_cast<To*>(tensor.data());
   for (const auto element : field) *to++ = static_cast<To>(element);
-  return OkStatus();
 }
 
-Status CopyTyped(const onnx::TensorProto& proto, Tensor& tensor) {
+void CopyTyped(const onnx::TensorProto& proto, Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return CopyField<float>(proto, proto.float_data(), tensor);
-    case DType::kDouble: return CopyField<double>(proto, proto.double_data(), tensor);
-    case DType::kInt64: return CopyField<int64_t>(proto, proto.int64_data(), tensor);
-    case DType::kUint64: return CopyField<uint64_t>(proto, proto.uint64_data(), tensor);
-    case DType::kUint32: return CopyField<uint32_t>(proto, proto.uint64_data(), tensor);
-    case DType::kInt32: return CopyField<int32_t>(proto, proto.int32_data(), tensor);
-    case DType::kInt16: return CopyField<int16_t>(proto, proto.int32_data(), tensor);
-    case DType::kInt8: return CopyField<int8_t>(proto, proto.int32_data(), tensor);
-    case DType::kUint8: return CopyField<uint8_t>(proto, proto.int32_data(), tensor);
+    case DType::kFloat: return CopyField<float>(proto.float_data(), tensor);
+    case DType::kDouble: return CopyField<double>(proto.double_data(), tensor);
+    case DType::kInt64: return CopyField<int64_t>(proto.int64_data(), tensor);
+    case DType::kUint64: return CopyField<uint64_t>(proto.uint64_data(), tensor);
+    case DType::kUint32: return CopyField<uint32_t>(proto.uint64_data(), tensor);
+    case DType::kInt32: return CopyField<int32_t>(proto.int32_data(), tensor);
+    case DType::kInt16: return CopyField<int16_t>(proto.int32_data(), tensor);
+    case DType::kInt8: return CopyField<int8_t>(proto.int32_data(), tensor);
+    case DType::kUint8: return CopyField<uint8_t>(proto.int32_data(), tensor);
     case DType::kUint16:
     case DType::kFloat16:
-    case DType::kBfloat16: return CopyField<uint16_t>(proto, proto.int32_data(), tensor);
-    case DType::kBool: return CopyField<bool>(proto, proto.int32_data(), tensor);
-    default: return InternalError("typed data of " + std::string(NameOf(tensor.dtype())));
+    case DType::kBfloat16: return CopyField<uint16_t>(proto.int32_data(), tensor);
+    case DType::kBool: return CopyField<bool>(proto.int32_data(), tensor);
+    default: break;
   }
+  internal::CheckFailed(__FILE__, __LINE__, "element type", ToString(tensor.type()));
 }
 
-Status CopyRaw(const onnx::TensorProto& proto, Tensor& tensor) {
-  if (proto.raw_data().size() != tensor.bytes()) {
-    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(tensor.type()) + " needs " +
-                             std::to_string(tensor.bytes()) + " bytes, its raw_data has " +
-                             std::to_string(proto.raw_data().size()));
-  }
+void CopyRaw(const onnx::TensorProto& proto, Tensor& tensor) {
   if (tensor.bytes() != 0) std::memcpy(tensor.data(), proto.raw_data().data(), tensor.bytes());
   if (tensor.dtype() == DType::kBool) {  // any other byte would be undefined behaviour to read as bool
     for (size_t i = 0; i < tensor.bytes(); ++i) tensor.data()[i] = std::byte(tensor.data()[i] != std::byte(0));
   }
-  return OkStatus();
+}
+
+int64_t TypedElements(const onnx::TensorProto& proto, DType dtype) {
+  switch (dtype) {
+    case DType::kFloat: return proto.float_data_size();
+    case DType::kDouble: return proto.double_data_size();
+    case DType::kInt64: return proto.int64_data_size();
+    case DType::kUint64:
+    case DType::kUint32: return proto.uint64_data_size();
+    default: return proto.int32_data_size();
+  }
 }
 
 template <typename List>
@@ -138,14 +139,22 @@ StatusOr<Tensor> TensorFromProto(const onnx::TensorProto& proto) {
   if (proto.data_location() == onnx::TensorProto::EXTERNAL) {
     return InvalidModelError(NameOfTensor(proto) + " has external data where none can be read");
   }
-  // Before allocating what the dimensions claim: every element takes at least a byte of the file.
-  const size_t limit = proto.ByteSizeLong() * 8;
-  if (type.elements() != 0 && static_cast<size_t>(type.elements()) > limit) {
-    return InvalidModelError(NameOfTensor(proto) + " of type " + ToString(type) + " has no data of that size");
-  }
+  RETURN_IF_ERROR(CheckPayload(proto, type));  // before allocating what the dimensions claim
   Tensor tensor(std::move(type));
-  RETURN_IF_ERROR(proto.has_raw_data() ? CopyRaw(proto, tensor) : CopyTyped(proto, tensor));
+  proto.has_raw_data() ? CopyRaw(proto, tensor) : CopyTyped(proto, tensor);
   return tensor;
+}
+
+Status CheckPayload(const onnx::TensorProto& proto, const TensorType& type) {
+  const std::string where = NameOfTensor(proto) + " of type " + ToString(type);
+  if (proto.has_raw_data() && proto.raw_data().size() != type.bytes()) {
+    return InvalidModelError(where + " needs " + std::to_string(type.bytes()) + " bytes, its raw_data has " +
+                             std::to_string(proto.raw_data().size()));
+  }
+  if (!proto.has_raw_data() && TypedElements(proto, type.dtype) != type.elements()) {
+    return InvalidModelError(where + " holds " + std::to_string(TypedElements(proto, type.dtype)) + " elements");
+  }
+  return OkStatus();
 }
 
 void TensorToProto(const Tensor& tensor, std::string_view name, onnx::TensorProto* proto) {

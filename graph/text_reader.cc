@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/text_reader.h"
 
-#include <onnx/defs/parser.h>
 #include <onnx/onnx_pb.h>
 
 #include <algorithm>
-#include <exception>
 
+#include "graph/onnx_file.h"
 #include "graph/onnx_proto.h"
 #include "graph/op_registry.h"
 
@@ -15,27 +14,6 @@ namespace {
 
 constexpr std::string_view kUpdate = "update.";
 constexpr std::string_view kRole = "role.";
-// ONNX's parser recurses; deeper text than any graph needs must not exhaust the stack.
-constexpr int kMaxNesting = 100;
-
-bool NestsTooDeep(std::string_view text) {
-  int depth = 0;
-  bool quoted = false;
-  for (size_t i = 0; i < text.size(); ++i) {
-    if (quoted) {
-      if (text[i] == '\\') ++i;
-      else if (text[i] == '"') quoted = false;
-    } else if (text[i] == '"') {
-      quoted = true;
-    } else if (text[i] == '(' || text[i] == '{' || text[i] == '[') {
-      if (++depth > kMaxNesting) return true;
-    } else if (text[i] == ')' || text[i] == '}' || text[i] == ']') {
-      depth = std::max(0, depth - 1);
-    }
-  }
-  return false;
-}
-
 StatusOr<TensorType> DeclaredType(const onnx::ValueInfoProto& info) {
   const onnx::TypeProto::Tensor& tensor = info.type().tensor_type();
   TensorType type{DTypeFromOnnx(tensor.elem_type()), {}};
@@ -229,22 +207,9 @@ class TextImport {
 };
 
 Status ParseModel(std::string_view text, onnx::ModelProto& model) {
-  if (NestsTooDeep(text)) {
-    return InvalidModelError("text nests more than " + std::to_string(kMaxNesting) + " brackets");
-  }
-  const std::string kept(text);  // the parser borrows it, and needs a terminator
-  try {
-    onnx::OnnxParser parser(kept.c_str());
-    const onnx::Common::Status status = parser.Parse(model);
-    if (!status.IsOK()) return InvalidModelError(status.ErrorMessage());
-    if (!parser.EndOfInput()) return InvalidModelError("text goes on after the graph");
-  } catch (const std::exception& error) {
-    return InvalidModelError(std::string("text cannot be read: ") + error.what());
-  }
-  if (model.functions_size() != 0) {
-    return InvalidModelError("text goes on after the graph: functions are not part of the canonical form");
-  }
-  return OkStatus();
+  RETURN_IF_ERROR(ParseModelText(text, &model));
+  if (model.functions_size() == 0) return OkStatus();
+  return InvalidModelError("text goes on after the graph: functions are not part of the canonical form");
 }
 
 }  // namespace

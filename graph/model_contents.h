@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// What OnnxModel holds. For the sources that implement it only.
+#ifndef ONNXTRAIN_GRAPH_MODEL_CONTENTS_H_
+#define ONNXTRAIN_GRAPH_MODEL_CONTENTS_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "graph/onnx_model.h"
+
+namespace onnxtrain {
+
+// The message is kept in three parts, so that a copy of the structure never copies weights.
+struct OnnxModel::Contents {
+  Contents();
+  ~Contents();
+
+  std::unique_ptr<onnx::ModelProto> shell;  // without its graph
+  std::unique_ptr<onnx::GraphProto> graph;  // without its initializers
+  std::vector<std::unique_ptr<onnx::TensorProto>> tensors;  // its initializers, in order
+
+  // Derived from the parts.
+  std::unordered_map<std::string, size_t> tensor_index;
+  std::string producer;
+  std::map<std::string, int64_t> opsets;
+  std::vector<ModelValue> inputs;
+  std::vector<ModelValue> outputs;
+  std::vector<ModelValue> value_infos;
+  std::vector<ModelInitializer> initializers;
+  std::vector<ModelNode> nodes;
+  std::map<std::string, std::string> tied_names;
+};
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_GRAPH_MODEL_CONTENTS_H_
