@@ -5,6 +5,7 @@
 #include <array>
 #include <optional>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "graph/op_registry.h"
@@ -108,6 +109,23 @@ double CollectiveMicroseconds(double bytes, const CostModel& model) {
   if (model.world_size <= 1) return 0;
   const double ranks = model.world_size;
   return model.link_latency_us + bytes * 8 / (model.link_gbps * 1e3) * (ranks - 1) / ranks;
+}
+
+std::map<std::string, double, std::less<>> GradientReleaseTimes(const Graph& graph, const CostModel& model) {
+  constexpr std::string_view kPrefix = "gradient/";
+  std::unordered_map<const Value*, double> end;
+  double now = 0;
+  for (const auto& node : graph.nodes()) {
+    if (!node->def().collective) now += NodeMicroseconds(*node, model);
+    for (const Value* output : node->outputs()) end[output] = now;
+  }
+  std::map<std::string, double, std::less<>> releases;
+  for (const auto& [role, value] : graph.roles()) {
+    if (role.rfind(kPrefix, 0) != 0) continue;
+    const auto found = end.find(value);
+    releases[role.substr(kPrefix.size())] = found == end.end() ? 0.0 : found->second;
+  }
+  return releases;
 }
 
 double NodeMicroseconds(const Node& node, const CostModel& model) {

@@ -6,6 +6,9 @@
 #define ONNXTRAIN_GRAPH_COST_H_
 
 #include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
 
 #include "graph/graph.h"
 
@@ -35,6 +38,10 @@ double NodeMicroseconds(const Node& node, const CostModel& model);
 // Time of a ring over d = world_size ranks: alpha + beta * bytes * (d-1)/d for reduce-scatter and all-gather of `bytes`
 // in whole, where alpha is the link's latency and beta the time of a byte. 0 on one rank.
 double CollectiveMicroseconds(double bytes, const CostModel& model);
+
+// When each gradient exists: by parameter, the end of the node that writes the role "gradient/<parameter>", where nodes
+// run one after the other in the order of the graph and collectives take no compute time. From the start of the graph.
+std::map<std::string, double, std::less<>> GradientReleaseTimes(const Graph& graph, const CostModel& model);
 
 }  // namespace onnxtrain
 

@@ -72,6 +72,22 @@ TEST_F(CostTest, BytesAndViews) {
   EXPECT_EQ(NodeMicroseconds(Make("Reshape", {{100}}, {{10, 10}}), model), 0.0);
 }
 
+TEST_F(CostTest, ReleaseTimesFollowTheOrderOfTheGraph) {
+  CostModel model;
+  model.memory_gbps = 1;
+  model.kernel_us = 0;
+  model.world_size = 2;
+  graph_.SetRole("gradient/b", Make("Neg", {{250}}, {{250}}).output(0));  // 2000 bytes
+  Make("onnxtrain.AllReduce", {{250}}, {{250}});
+  graph_.SetRole("gradient/a", Make("Neg", {{500}}, {{500}}).output(0));  // 4000 bytes more
+  graph_.SetRole("gradient/fed", graph_.inputs()[0]);
+  const auto releases = GradientReleaseTimes(graph_, model);
+  ASSERT_EQ(releases.size(), 3u);
+  EXPECT_DOUBLE_EQ(releases.at("b"), 2);
+  EXPECT_DOUBLE_EQ(releases.at("a"), 6);
+  EXPECT_DOUBLE_EQ(releases.at("fed"), 0);
+}
+
 TEST_F(CostTest, Collectives) {
   CostModel model;
   model.link_gbps = 8;  // 1000 bytes a microsecond
