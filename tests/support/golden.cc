@@ -190,6 +190,8 @@ void ExpectFixedPoint(const PassPipeline& pipeline, Program& program) {
 
 }  // namespace
 
+void PrintTo(const GoldenCase& golden, std::ostream* out) { *out << golden.pass << "/" << golden.name; }
+
 std::vector<GoldenCase> FindGoldens(const std::string& root) {
   std::vector<GoldenCase> cases;
   for (const auto& folder : std::filesystem::directory_iterator(root)) {

@@ -14,6 +14,7 @@
 #ifndef ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
 #define ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
 
+#include <iosfwd>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct GoldenCase {
   std::string name;    // file name up to ".before.onnxtxt"
   std::string folder;  // path of the folder
 };
+void PrintTo(const GoldenCase& golden, std::ostream* out);  // for GoogleTest's messages
 
 // All cases below `root`, sorted. CHECKs that a folder holds nothing but cases.
 std::vector<GoldenCase> FindGoldens(const std::string& root);

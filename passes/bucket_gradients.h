@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Gathers gradients into flat buckets, one collective each, and makes the program's Layout.
+//
+// Before:  dB_sum = AllReduce (dB);  dA_sum = AllReduce (dA)
+// After:   flat = BucketPack <bucket, elements, offsets> (dB, dA);  flat_sum = AllReduce <bucket> (flat)
+//          dB_sum, dA_sum = BucketUnpack <bucket, offsets, shapes> (flat_sum)
+//
+// A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right behind
+// the last of them. Parameters that a Gather reads (embeddings) and that are released last stand apart, since nothing is left
+// to hide their reduction. Hyper-parameters never open another bucket: they become the groups of the Layout.
+#ifndef ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
+#define ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "passes/pass.h"
+
+namespace onnxtrain {
+
+// When gradients exist and what a collective costs: plain data, the same on every rank (graph/cost makes it).
+struct BucketCost {
+  std::map<std::string, double, std::less<>> release_us;  // by parameter, from the start of backward
+  double latency_us = 20;
+  double bytes_per_us = 1250;  // 10 Gbit/s
+  double tolerance = 0.01;     // fewest buckets whose end is within this share of the optimum
+};
+
+struct BucketGradientsOptions {
+  // A bucket closes when it has this many bytes; 1 gives one bucket a parameter, infinity one a type. Unset: cut exactly by
+  // `cost`.
+  std::optional<double> bucket_bytes;
+  BucketCost cost;
+  // Of an earlier run for another batch shape: taken as it is. Its parameters must be those with a gradient.
+  std::optional<Layout> layout;
+};
+
+// Works on `step` or `last`; needs what insert_all_reduce made, and changes nothing where there is no AllReduce (one rank).
+std::unique_ptr<Pass> BucketGradients(const BucketGradientsOptions& options);
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
