@@ -5,6 +5,7 @@
 #include "passes/fold_constants.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/pass_registry.h"
+#include "passes/training_pass_options.h"
 
 namespace onnxtrain {
 namespace {
@@ -31,6 +32,7 @@ PassRegistry MakeRegistry() {
   registry.Add({"fold_constants", "compute ahead of time what does not depend on inputs or states", MakeFoldConstants});
   registry.Add({"merge_equal_nodes", "make one value of values that are equal by construction",
                 [](PassOptions&) { return MergeEqualNodes(); }});
+  AddTrainingPasses(registry);
   return registry;
 }
 

@@ -288,6 +288,11 @@ std::optional<OptimizerMethod> OptimizerMethodFromName(std::string_view name) {
 
 std::string_view NameOf(OptimizerMethod method) { return EntryOf(method).name; }
 
+double DefaultLearningRate(OptimizerMethod method) {
+  if (method == OptimizerMethod::kAdagrad) return 1e-2;
+  return method == OptimizerMethod::kLion ? 1e-4 : 1e-3;
+}
+
 std::unique_ptr<Pass> AppendOptimizer(const AppendOptimizerOptions& options) {
   return std::make_unique<AppendOptimizerPass>(options);
 }

@@ -31,6 +31,8 @@ enum class OptimizerMethod : uint8_t { kSgd, kAdam, kAdamW, kAdagrad, kLion };
 // "sgd", "adam", "adamw", "adagrad", "lion".
 std::optional<OptimizerMethod> OptimizerMethodFromName(std::string_view name);
 std::string_view NameOf(OptimizerMethod method);
+// 1e-3; adagrad 1e-2, lion 1e-4.
+double DefaultLearningRate(OptimizerMethod method);
 
 // What differs for the parameters that a glob matches; the first matching group counts.
 struct OptimizerGroup {

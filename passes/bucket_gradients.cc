@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/op_registry.h"
 #include "passes/bucket_layout.h"
 #include "passes/step_structure.h"
 
@@ -81,14 +82,28 @@ class Bucketer {
     return InternalError("bucket_gradients: the Layout of another batch shape has other parameters or ranks");
   }
 
+  // Microseconds from the start of the graph to the end of each node.
+  std::vector<double> NodeEnds() const {
+    std::vector<double> ends;
+    double now = 0;
+    for (const auto& node : graph_.nodes()) {
+      if (!node->def().collective) now += NodeMicroseconds(*node, options_.cost);
+      ends.push_back(now);
+    }
+    return ends;
+  }
+
   std::vector<ReleasedGradient> Released() const {
+    const std::vector<double> ends = NodeEnds();
     std::map<std::pair<float, float>, int> groups;
     for (const Node* node : OptimizerNodes(graph_)) groups.emplace(GroupOf(*node), static_cast<int>(groups.size()));
     std::vector<ReleasedGradient> released;
     for (const ReducedGradient& gradient : gradients_) {
       const Value* weight = gradient.optimizer->input(kOptimizerWeight);
+      const auto given = options_.release_us.find(gradient.parameter);
+      const double release = given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
       released.push_back({gradient.parameter, weight->type(), groups.at(GroupOf(*gradient.optimizer)),
-                          ReadByGather(weight)});
+                          ReadByGather(weight), release});
     }
     return released;
   }

@@ -6,8 +6,8 @@
 //          dB_sum, dA_sum = BucketUnpack <bucket, offsets, shapes> (flat_sum)
 //
 // A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right behind
-// the last of them. Parameters that a Gather reads (embeddings) and that are released last stand apart, since nothing is left
-// to hide their reduction. Hyper-parameters never open another bucket: they become the groups of the Layout.
+// the last of them. In an exact cut, parameters that a Gather reads (embeddings) and that are released last stand alone, since
+// nothing is left to hide their reduction. Hyper-parameters never open another bucket: they become the groups of the Layout.
 #ifndef ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 #define ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 
@@ -16,23 +16,20 @@
 #include <optional>
 #include <string>
 
+#include "graph/cost.h"
 #include "passes/pass.h"
 
 namespace onnxtrain {
 
-// When gradients exist and what a collective costs: plain data, the same on every rank (graph/cost makes it).
-struct BucketCost {
-  std::map<std::string, double, std::less<>> release_us;  // by parameter, from the start of backward
-  double latency_us = 20;
-  double bytes_per_us = 1250;  // 10 Gbit/s
-  double tolerance = 0.01;     // fewest buckets whose end is within this share of the optimum
-};
-
 struct BucketGradientsOptions {
-  // A bucket closes when it has this many bytes; 1 gives one bucket a parameter, infinity one a type. Unset: cut exactly by
-  // `cost`.
+  // No bucket grows above this many bytes; 1 gives one bucket a parameter, infinity one an element type. Unset: cut exactly
+  // (graph/bucket_cut.h).
   std::optional<double> bucket_bytes;
-  BucketCost cost;
+  // For the exact cut, plain data that is the same on every rank: the cost of nodes and of the link ...
+  CostModel cost;
+  double tolerance = 0.01;  // fewest buckets whose exposed time is at most 1 + tolerance times the optimum's
+  // ... and when gradients exist, by parameter, in microseconds. Empty: from the cost of the graph's nodes.
+  std::map<std::string, double, std::less<>> release_us;
   // Of an earlier run for another batch shape: taken as it is. Its parameters must be those with a gradient.
   std::optional<Layout> layout;
 };

@@ -4,40 +4,31 @@
 #include <algorithm>
 #include <map>
 
+#include "graph/bucket_cut.h"
+
 namespace onnxtrain {
 namespace {
 
 using Members = std::vector<int>;  // indices of gradients, by release
 
-// Closes a bucket as soon as it has `limit` bytes.
-std::vector<Members> CutBySize(const std::vector<ReleasedGradient>& gradients, const Members& run, double limit) {
-  std::vector<Members> buckets;
-  double bytes = 0;
+// One element type. Embeddings stand alone where they end the run.
+std::vector<Members> CutRun(const std::vector<ReleasedGradient>& gradients, const Members& run,
+                            const BucketGradientsOptions& options, int world_size) {
+  std::vector<GradientRelease> releases;
   for (const int index : run) {
-    if (buckets.empty() || bytes >= limit) {
-      buckets.emplace_back();
-      bytes = 0;
-    }
-    buckets.back().push_back(index);
-    bytes += static_cast<double>(gradients[static_cast<size_t>(index)].type.bytes());
+    const ReleasedGradient& gradient = gradients[static_cast<size_t>(index)];
+    releases.push_back({gradient.release_us, static_cast<int64_t>(gradient.type.bytes())});
   }
+  for (size_t i = run.size(); i-- > 0 && gradients[static_cast<size_t>(run[i])].embedding;) releases[i].apart = true;
+  CostModel cost = options.cost;
+  cost.world_size = world_size;
+  const std::vector<BucketRange> ranges =
+      options.bucket_bytes.has_value()
+          ? CutBySize(releases, *options.bucket_bytes)
+          : CutBuckets(releases, LinkCostOf(cost), {.tolerance = options.tolerance}).buckets;
+  std::vector<Members> buckets;
+  for (const BucketRange& range : ranges) buckets.emplace_back(run.begin() + range.begin, run.begin() + range.end);
   return buckets;
-}
-
-std::vector<Members> Cut(const std::vector<ReleasedGradient>& gradients, const Members& run,
-                         const BucketGradientsOptions& options) {
-  return CutBySize(gradients, run, *options.bucket_bytes);
-}
-
-// One element type: the embeddings at the end of the run apart from the rest.
-void CutRun(const std::vector<ReleasedGradient>& gradients, const Members& run, const BucketGradientsOptions& options,
-            std::vector<Members>& buckets) {
-  size_t tail = run.size();
-  while (tail > 0 && gradients[static_cast<size_t>(run[tail - 1])].embedding) --tail;
-  const auto middle = run.begin() + static_cast<std::ptrdiff_t>(tail);
-  for (const Members& part : {Members(run.begin(), middle), Members(middle, run.end())}) {
-    for (Members& bucket : Cut(gradients, part, options)) buckets.push_back(std::move(bucket));
-  }
 }
 
 }  // namespace
@@ -52,7 +43,9 @@ Layout MakeBucketLayout(const std::vector<ReleasedGradient>& gradients, const Bu
     parameters.push_back({.name = gradient.parameter, .type = gradient.type, .group = gradient.group});
   }
   std::vector<Members> buckets;
-  for (const auto& [dtype, run] : runs) CutRun(gradients, run, options, buckets);
+  for (const auto& [dtype, run] : runs) {
+    for (Members& bucket : CutRun(gradients, run, options, world_size)) buckets.push_back(std::move(bucket));
+  }
   std::sort(buckets.begin(), buckets.end(), [](const Members& a, const Members& b) { return a.back() < b.back(); });
   return Layout::Make(std::move(parameters), buckets, world_size);
 }

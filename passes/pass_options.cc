@@ -77,6 +77,35 @@ std::vector<std::string> PassOptions::List(std::string_view name) {
   return list;
 }
 
+std::string PassOptions::Choice(std::string_view name, std::string_view fallback,
+                                const std::vector<std::string>& choices) {
+  const std::string text = Text(name, fallback);
+  if (std::find(choices.begin(), choices.end(), text) != choices.end()) return text;
+  std::string expected;
+  for (const std::string& choice : choices) expected += (expected.empty() ? "" : ", ") + choice;
+  Fail(name, text, "one of " + expected);
+  return std::string(fallback);
+}
+
+std::vector<double> PassOptions::Numbers(std::string_view name) {
+  const std::string* text = Find(name);
+  std::vector<double> numbers;
+  if (text == nullptr) return numbers;
+  for (size_t begin = 0; begin <= text->size();) {
+    const size_t end = std::min(text->find(',', begin), text->size());
+    double number = 0;
+    if (!ParseAll(text->substr(begin, end - begin), number)) Fail(name, *text, "numbers separated by commas");
+    numbers.push_back(number);
+    begin = end + 1;
+  }
+  return numbers;
+}
+
+std::optional<double> PassOptions::OptionalNumber(std::string_view name) {
+  if (!Has(name)) return std::nullopt;
+  return Number(name, 0);
+}
+
 Status PassOptions::status() const {
   if (!failure_.ok()) return failure_;
   for (const auto& [name, text] : given_) {

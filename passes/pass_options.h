@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -29,6 +30,11 @@ class PassOptions {
   double Number(std::string_view name, double fallback);  // "inf" is a number
   bool Flag(std::string_view name, bool fallback);        // true, false, on, off, 1, 0
   std::vector<std::string> List(std::string_view name);   // separated by ';', empty when absent
+  // One of `choices`.
+  std::string Choice(std::string_view name, std::string_view fallback, const std::vector<std::string>& choices);
+  // "0.9,0.999"; absent: none.
+  std::vector<double> Numbers(std::string_view name);
+  std::optional<double> OptionalNumber(std::string_view name);
 
   // Usage: the first value that does not parse, else the first given name that was never asked for.
   Status status() const;
