@@ -131,7 +131,7 @@ std::vector<DataParser> DataParsers() {
   parsers.push_back({"csv",
                      [](auto bytes) {
                        RETURN_IF_ERROR(CsvNames(bytes, "fuzz").status());
-                       RETURN_IF_ERROR(ParseCsv(bytes, "fuzz", "b").status());
+                       RETURN_IF_ERROR(ParseCsv(bytes, "fuzz", "1").status());
                        return ParseCsv(bytes, "fuzz").status();
                      },
                      {ToBytes("a,b\n1,2.5\n\"3\", 4\r\n"), ToBytes("1;2\n3;4")},
