@@ -19,7 +19,9 @@ void AddAllKernels(KernelRegistry& registry) {
   AddPoolKernels(registry);
   AddReductionKernels(registry);
   AddShapeKernels(registry);
+  AddSliceKernels(registry);
   AddSoftmaxKernels(registry);
+  AddTransposeKernels(registry);
 }
 
 }  // namespace onnxtrain

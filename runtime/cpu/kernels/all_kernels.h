@@ -22,7 +22,9 @@ void AddOptimizerKernels(KernelRegistry& registry);
 void AddPoolKernels(KernelRegistry& registry);
 void AddReductionKernels(KernelRegistry& registry);
 void AddShapeKernels(KernelRegistry& registry);
+void AddSliceKernels(KernelRegistry& registry);
 void AddSoftmaxKernels(KernelRegistry& registry);
+void AddTransposeKernels(KernelRegistry& registry);
 
 void AddAllKernels(KernelRegistry& registry);
 
