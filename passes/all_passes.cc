@@ -21,6 +21,7 @@ std::unique_ptr<Pass> MakeBuildBackward(PassOptions& options) {
 std::unique_ptr<Pass> MakeFoldConstants(PassOptions& options) {
   FoldConstantsOptions chosen;
   chosen.max_bytes = options.Int("max_bytes", chosen.max_bytes);
+  if (chosen.max_bytes < 0) options.Reject("max_bytes", "0 or more");
   return FoldConstants(chosen);
 }
 

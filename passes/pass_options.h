@@ -36,6 +36,9 @@ class PassOptions {
   std::vector<double> Numbers(std::string_view name);
   std::optional<double> OptionalNumber(std::string_view name);
 
+  // The factory finds the value of an option wanting; status() then says so.
+  void Reject(std::string_view name, std::string_view expected) { Fail(name, Text(name, ""), expected); }
+
   // Usage: the first value that does not parse, else the first given name that was never asked for.
   Status status() const;
 

@@ -104,5 +104,10 @@ TEST(PassRegistryDefault, MakesEveryPassWithoutOptions) {
   }
 }
 
+TEST(PassRegistryDefault, RefusesValuesOutOfRange) {
+  EXPECT_THAT(PassRegistry::Default().MakePipeline("fold_constants<max_bytes=-1>").status().message(),
+              HasSubstr("option 'max_bytes' is '-1', expected 0 or more"));
+}
+
 }  // namespace
 }  // namespace onnxtrain
