@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+// The TrainingSession of one process: its ranks are threads. Owns the model, one variant of the Program per batch shape, and
+// the team of ranks that all variants share.
+#ifndef ONNXTRAIN_RUNTIME_LOCAL_SESSION_H_
+#define ONNXTRAIN_RUNTIME_LOCAL_SESSION_H_
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "graph/onnx_model.h"
+#include "runtime/canonical_states.h"
+#include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/local_communicator.h"
+#include "runtime/rank_team.h"
+#include "runtime/training_program.h"
+#include "runtime/training_session.h"
+
+namespace onnxtrain {
+
+class LocalSession : public TrainingSession {
+ public:
+  static StatusOr<std::unique_ptr<LocalSession>> Create(OnnxModel model, const TrainingOptions& options);
+
+  StatusOr<StepResult> Step(const Feeds& feeds, int64_t samples) override;
+  StatusOr<EvalResult> Evaluate(const Feeds& feeds, int64_t samples) override;
+  std::vector<std::string> StateNames() const override { return states_->names(); }
+  StatusOr<Tensor> ReadState(std::string_view canonical_name) override { return states_->Read(canonical_name); }
+  Status WriteState(std::string_view canonical_name, const Tensor& tensor) override;
+  StatusOr<Tensor> ReadTensor(std::string_view initializer) override;
+  Status WriteTensor(std::string_view initializer, const Tensor& tensor) override;
+  const std::vector<TensorInfo>& tensors() const override { return tensors_; }
+  int64_t step() const override { return step_; }
+  Status SaveCheckpoint(const std::string& folder, const std::string& metadata_json) override;
+  Status LoadCheckpoint(const std::string& folder) override;
+  Status SaveModel(const std::string& path) override;
+  Status ExportInference(const std::string& path) override;
+  Status ExplainNonFinite(const Feeds& feeds, int64_t samples) override;
+  StatusOr<std::string> PlanText(std::string_view graph) const override;
+  const std::vector<std::string>& notes() const override { return notes_; }
+
+ private:
+  // A plan of one graph of a variant, and its place in the team.
+  struct PlannedGraph {
+    const Graph* graph = nullptr;
+    ExecutionPlan plan;
+    int index = -1;
+  };
+  // The Program for one local batch size.
+  struct Variant {
+    int64_t local_batch = 0;
+    TrainingProgram built;
+    PersistentPlacements placements;
+    int constants = -1;
+    std::map<std::string, PlannedGraph, std::less<>> graphs;
+  };
+  // A contiguous run of samples of the global batch.
+  struct Slice {
+    int64_t begin = 0;
+    int64_t count = 0;
+  };
+  // Host memory for what a graph returns, one slot per graph output.
+  struct Fetched {
+    std::vector<Tensor> tensors;
+    std::vector<std::byte*> pointers;
+  };
+
+  LocalSession(OnnxModel model, const TrainingOptions& options);
+  Status Initialize();
+  StatusOr<Variant*> VariantFor(int64_t local_batch);
+  Status AddTeam(const Variant& variant);
+  StatusOr<PlannedGraph*> Planned(Variant& variant, const std::string& graph);
+  StatusOr<ExecutionPlan> Plan(const Variant& variant, const Graph& graph) const;
+  Status LoadInitialStates(const Program& program);
+
+  Slice RankSlice(int64_t samples, int rank) const;
+  Slice MicroSlice(const Slice& rank_slice, int micro_batch) const;
+  std::string GraphName(int micro_batch) const;
+  // Enqueues a graph on one rank with the samples of the slice.
+  Status Submit(PlannedGraph& planned, int rank, int micro_batch, const Feeds& feeds, const Slice& slice,
+                Fetched& fetched);
+  StatusOr<std::vector<const std::byte*>> FeedPointers(const Graph& graph, const Feeds& feeds,
+                                                       const Slice& slice) const;
+  Status CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const;
+  Status Gather();
+  StatusOr<std::string> CanonicalOf(std::string_view initializer) const;
+
+  OnnxModel model_;
+  TrainingOptions options_;
+  CpuDevice device_;
+  std::unique_ptr<LocalGroup> group_;
+  Layout layout_;
+  std::map<int64_t, std::unique_ptr<Variant>> variants_;
+  std::unique_ptr<RankTeam> team_;
+  std::unique_ptr<CanonicalStates> states_;
+  std::vector<TensorInfo> tensors_;
+  std::vector<std::string> notes_;
+  std::vector<std::vector<Fetched>> fetched_;  // by micro-batch and rank, reused from step to step
+  int64_t step_ = 0;
+  bool replicas_stale_ = true;
+};
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_RUNTIME_LOCAL_SESSION_H_
