@@ -34,10 +34,6 @@ struct TrainingProgramOptions {
 StatusOr<TrainingProgram> BuildTrainingProgram(const OnnxModel& model, const TrainingOptions& options,
                                                const TrainingProgramOptions& build);
 
-// The types of the graph inputs that feeds and batch bind: name -> concrete type.
-StatusOr<std::map<std::string, TensorType>> BoundInputs(const OnnxModel& model, const TrainingOptions& options,
-                                                        int64_t local_batch);
-
 }  // namespace onnxtrain
 
 #endif  // ONNXTRAIN_RUNTIME_TRAINING_PROGRAM_H_

@@ -105,12 +105,13 @@ Status SetBytes(int64_t* target, const std::string& value) {
 
 }  // namespace
 
-void AddModelOptions(OptionSet& o, RunOptions& run) {
+namespace {
+
+void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> losses) {
   TrainingOptions& t = run.training;
   o.Positional("MODEL", &run.model, 1, 1);
   o.Section("Loss");
-  o.Choice("loss", &t.loss, {"auto", "ce", "mse", "bce", "l1", "smooth_l1", "nll"},
-           "loss to append; auto takes the graph's only scalar output");
+  o.Choice("loss", &t.loss, std::move(losses), "loss to append; auto takes the graph's only scalar output");
   o.String("loss-on", &t.loss_on, "OUTPUT", "value the loss is taken of, any value of the graph");
   o.String("labels", &t.labels, "NAME", "feed that holds the targets");
   o.Int("ignore-index", &t.ignore_index, "K", "label that does not count (-100)");
@@ -123,6 +124,16 @@ void AddModelOptions(OptionSet& o, RunOptions& run) {
   o.Flag("untie", &t.untie, "give every use of a shared initializer a tensor of its own");
   o.Custom("dim", "NAME=K", "binds a symbolic dimension",
            [&t](const std::string& value) { return SetDim(t.dims, value); }, /*repeats=*/true);
+}
+
+}  // namespace
+
+void AddModelOptions(OptionSet& o, RunOptions& run) {
+  AddLossOptions(o, run, {"auto", "ce", "mse", "bce", "l1", "smooth_l1", "nll"});
+}
+
+void AddGradientLossOptions(OptionSet& o, RunOptions& run) {
+  AddLossOptions(o, run, {"auto", "ce", "mse", "bce", "l1", "smooth_l1", "nll", "sum", "mean", "l2"});
 }
 
 void AddOptimizerOptions(OptionSet& o, RunOptions& run) {

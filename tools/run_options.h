@@ -57,6 +57,8 @@ struct RunOptions {
 
 // Declares groups of options. A command takes those that apply to it.
 void AddModelOptions(OptionSet& options, RunOptions& run);      // MODEL, loss, what trains, --dim
+// The same for `grad`, whose losses include sum, mean and l2 of any value.
+void AddGradientLossOptions(OptionSet& options, RunOptions& run);
 void AddOptimizerOptions(OptionSet& options, RunOptions& run);  // optimizer, schedule, groups
 void AddBatchOptions(OptionSet& options, RunOptions& run);      // batch, ranks, seed, threads
 void AddDataOptions(OptionSet& options, RunOptions& run);       // --train, --val, --tokens, --feed
