@@ -51,7 +51,7 @@ Status LocalSession::Initialize() {
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
   notes_ = full->built.notes;
-  for (int micro = 0; micro < options_.accumulation; ++micro) {
+  for (int micro = 0; micro < options_.accumulation && !options_.evaluation_only; ++micro) {
     RETURN_IF_ERROR(Planned(*full, GraphName(micro)).status());
   }
   return LoadInitialStates(full->built.program);
@@ -206,6 +206,7 @@ Status LocalSession::CheckFaults(const Graph& graph, const Fetched& fetched, int
 }
 
 StatusOr<StepResult> LocalSession::Step(const Feeds& feeds, int64_t samples) {
+  if (options_.evaluation_only) return UsageError("the session was made for evaluation only");
   if (samples < 1 || samples > options_.global_batch()) {
     return UsageError("a step takes 1 to " + std::to_string(options_.global_batch()) + " samples, found " +
                       std::to_string(samples));

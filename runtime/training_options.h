@@ -81,6 +81,9 @@ struct TrainingOptions {
   double link_gbps = 10;        // what the bucket cut assumes of the link, gigabit per second
   double link_latency_us = 20;
 
+  // Only the inference form is made: nothing needs to be trainable, and Step is refused.
+  bool evaluation_only = false;
+
   // Symbolic dimensions by name, beside what feeds and batch size bind.
   std::map<std::string, int64_t> dims;
   // What is fed. Names are graph inputs, or `labels`.

@@ -42,6 +42,7 @@ StatusOr<TrainingProgram> BuildTrainingProgram(const OnnxModel& model, const Tra
                                                const TrainingProgramOptions& build) {
   ForwardProgramOptions forward_options;
   forward_options.local_batch = build.local_batch;
+  forward_options.allow_nothing_trainable = options.evaluation_only;
   if (!options.loss_on.empty()) forward_options.outputs = {options.loss_on};
   ASSIGN_OR_RETURN(ForwardProgram forward, BuildForwardProgram(model, options, forward_options));
   TrainingProgram made;
@@ -57,7 +58,7 @@ StatusOr<TrainingProgram> BuildTrainingProgram(const OnnxModel& model, const Tra
   eval_loss.graph = "eval";
   eval_loss.evaluation = true;
   pipeline.Add(AppendLoss(eval_loss));
-  if (build.backward) {
+  if (!options.evaluation_only) {
     pipeline.Add(SetMode(ModeOf(options)));
     pipeline.Add(AppendLoss(LossOf(options, build.local_batch, &made.notes)));
     BuildBackwardOptions backward;

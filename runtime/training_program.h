@@ -25,7 +25,6 @@ struct TrainingProgram {
 struct TrainingProgramOptions {
   int64_t local_batch = 1;        // samples of one rank and micro-batch
   const Layout* layout = nullptr; // the Layout of the session; null: it is made here
-  bool backward = true;           // false: only the eval graph
   PassPipeline::Observer observer = nullptr;  // sees the program after each pass of the training pipeline
 };
 
