@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+// The loop of `train`: steps, validation, checkpoints, metrics, and every way a run can end.
+#ifndef ONNXTRAIN_TOOLS_TRAIN_LOOP_H_
+#define ONNXTRAIN_TOOLS_TRAIN_LOOP_H_
+
+#include <chrono>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "runtime/training_session.h"
+#include "tools/console.h"
+#include "tools/evaluation.h"
+#include "tools/run_data.h"
+#include "tools/run_folder.h"
+#include "tools/stop_signal.h"
+
+namespace onnxtrain {
+
+// What a run came to: the last table.
+struct TrainSummary {
+  int64_t steps = 0;
+  int64_t samples = 0;
+  std::optional<double> loss;
+  std::optional<double> val_loss;
+  std::optional<double> val_accuracy;
+  double seconds = 0;
+  std::string checkpoint;
+  std::string model;
+  int exit_code = 0;
+};
+
+// Number of steps a run plans: the earlier of --max-steps and --epochs.
+int64_t PlannedSteps(const RunOptions& run, int64_t steps_per_epoch);
+SamplerOptions TrainSampler(const RunOptions& run, const RunData& data);
+
+class TrainLoop {
+ public:
+  // Borrows everything.
+  TrainLoop(RunOptions& run, RunData& data, TrainingSession& session, RunFolder& folder, Console& console)
+      : run_(run), data_(data), session_(session), folder_(folder), console_(console) {}
+
+  // Starts at `first_step` (after a resume). NonFinite, InvalidData and errors of the file system end the run with what was
+  // reached saved.
+  StatusOr<TrainSummary> Run(int64_t first_step);
+
+ private:
+  Status Prepare(int64_t first_step);
+  Status OneStep();
+  Status Validate();
+  Status Save();
+  Status EndNotFinite(const StepResult& result);
+  Status EndWithError(const Status& error);
+  void ShowStep(const StepResult& result, double step_ms);
+
+  RunOptions& run_;
+  RunData& data_;
+  TrainingSession& session_;
+  RunFolder& folder_;
+  Console& console_;
+  StopSignal stop_;
+  std::unique_ptr<BatchFeeds> batches_;
+  std::optional<Evaluation> evaluation_;
+  SamplerPosition position_;
+  int64_t step_ = 0;
+  int64_t planned_ = 0;
+  int64_t saved_step_ = -1;
+  TrainSummary summary_;
+};
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_TOOLS_TRAIN_LOOP_H_
