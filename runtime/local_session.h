@@ -84,6 +84,9 @@ class LocalSession : public TrainingSession {
                                                        const Slice& slice) const;
   Status CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const;
   Status Gather();
+  TrainingOptions SingleRankOptions(int64_t local_batch) const;
+  Status ExplainSlice(const Feeds& feeds, const Slice& slice, int rank, int micro,
+                      const std::map<std::string, Tensor>& states);
   StatusOr<std::string> CanonicalOf(std::string_view initializer) const;
 
   OnnxModel model_;

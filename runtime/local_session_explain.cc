@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+// The search for the first value that is not finite: each micro-batch of each rank again, on one rank and node by node.
+#include <algorithm>
+#include <cstring>
+
+#include "runtime/local_session.h"
+#include "runtime/non_finite_search.h"
+
+namespace onnxtrain {
+
+// The same options for one rank and one micro-batch: the whole state in canonical form, no collectives.
+TrainingOptions LocalSession::SingleRankOptions(int64_t local_batch) const {
+  TrainingOptions single = options_;
+  single.ranks = 1;
+  single.zero = 0;
+  single.accumulation = 1;
+  single.bucket_mb.reset();
+  single.batch_size = local_batch;
+  return single;
+}
+
+Status LocalSession::ExplainNonFinite(const Feeds& feeds, int64_t samples) {
+  std::map<std::string, Tensor> states;
+  for (const std::string& name : states_->names()) {
+    ASSIGN_OR_RETURN(states[name], states_->Read(name));
+  }
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    for (int micro = 0; micro < options_.accumulation; ++micro) {
+      const Slice slice = MicroSlice(RankSlice(samples, rank), micro);
+      if (slice.count == 0) continue;
+      const Status status = ExplainSlice(feeds, slice, rank, micro, states);
+      if (!status.ok()) return options_.ranks == 1 ? status : status.Prepend("[rank " + std::to_string(rank) + "]");
+    }
+  }
+  return OkStatus();
+}
+
+Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int rank, int micro,
+                                  const std::map<std::string, Tensor>& states) {
+  TrainingProgramOptions build;
+  build.local_batch = slice.count;
+  ASSIGN_OR_RETURN(const TrainingProgram single,
+                   BuildTrainingProgram(model_, SingleRankOptions(slice.count), build));
+  const Graph& graph = *single.program.FindGraph("step");
+  ASSIGN_OR_RETURN(const std::vector<const std::byte*> pointers, FeedPointers(graph, feeds, slice));
+  std::map<std::string, Tensor> inputs;
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    Tensor tensor(graph.inputs()[i]->type());
+    if (tensor.bytes() != 0) std::memcpy(tensor.data(), pointers[i], tensor.bytes());
+    inputs[graph.inputs()[i]->name()] = std::move(tensor);
+  }
+  NodeRunnerOptions runner;
+  runner.seed = options_.seed;
+  runner.rank = rank;  // random draws are those of the step
+  runner.accumulation = options_.accumulation;
+  runner.micro_batch = micro;
+  return SearchNonFinite(single.program, device_.kernels(), runner, states, inputs);
+}
+
+}  // namespace onnxtrain
