@@ -5,6 +5,7 @@
 
 #include "graph/nearest_name.h"
 #include "graph/onnx_reader.h"
+#include "graph/traps.h"
 
 namespace onnxtrain {
 namespace {
@@ -65,23 +66,47 @@ SpecializeOptions SpecializeFor(const TrainingOptions& options, std::map<std::st
   return specialize;
 }
 
+struct Decision {
+  TrainableSet set;
+  std::vector<std::string> traps;
+};
+
+// The loss of a graph that holds the forward pass alone; all float outputs where there may be none.
+StatusOr<std::vector<const Value*>> Losses(Program& scratch, const TrainingOptions& options,
+                                           const ForwardProgramOptions& build) {
+  const Status appended = AppendLoss(LossOf(options, build.local_batch, nullptr))->Run(scratch).status();
+  const Graph& graph = *scratch.FindGraph("step");
+  if (appended.ok()) return std::vector<const Value*>{graph.FindRole("loss")};
+  const bool none = options.loss == "auto" && options.loss_on.empty() && appended.code() == StatusCode::kInvalidModel;
+  if (!build.loss_optional || !none) return appended;
+  std::vector<const Value*> outputs;
+  for (const Value* output : graph.outputs()) {
+    if (IsFloating(output->type().dtype)) outputs.push_back(output);
+  }
+  return outputs;
+}
+
 // The decision over every initializer, on a graph that holds all of them as states.
-StatusOr<TrainableSet> DecideTrainable(const OnnxModel& model, const TrainingOptions& options,
-                                       const SpecializeOptions& base, const ForwardProgramOptions& build) {
+StatusOr<Decision> Decide(const OnnxModel& model, const TrainingOptions& options, const SpecializeOptions& base,
+                          const ForwardProgramOptions& build) {
   SpecializeOptions all = base;
   all.is_state = [](const ModelInitializer& initializer) { return IsFloating(initializer.type.dtype); };
   ASSIGN_OR_RETURN(Graph graph, Specialize(model, all));
   Program scratch;
   scratch.AddGraph(std::move(graph));
-  RETURN_IF_ERROR(AppendLoss(LossOf(options, build.local_batch, nullptr))->Run(scratch).status());
-  const Graph& with_loss = *scratch.FindGraph("step");
-  const Value* loss = with_loss.FindRole("loss");
+  ASSIGN_OR_RETURN(const std::vector<const Value*> losses, Losses(scratch, options, build));
+  const bool has_loss = scratch.FindGraph("step")->FindRole("loss") != nullptr;
   TrainableSetOptions set;
   set.trainable = options.trainable;
   set.freeze = options.freeze;
   set.allow_empty = build.allow_nothing_trainable;
-  return FindTrainableSet(with_loss, {&loss, 1}, FactsOf(model),
-                          [&](const std::string& name) { return model.Initializer(name); }, set);
+  Decision decision;
+  ASSIGN_OR_RETURN(decision.set, FindTrainableSet(*scratch.FindGraph("step"), losses, FactsOf(model),
+                                                  [&](const std::string& name) { return model.Initializer(name); }, set));
+  if (!has_loss) decision.set.notes.push_back("the model has no loss: every float output counts as one here");
+  ASSIGN_OR_RETURN(decision.traps, FindTraps(model, has_loss ? std::span<const Value* const>(losses)
+                                                             : std::span<const Value* const>()));
+  return decision;
 }
 
 struct StateForm {
@@ -181,10 +206,11 @@ StatusOr<ForwardProgram> BuildForwardProgram(const OnnxModel& model, const Train
   ASSIGN_OR_RETURN(InputTypes inputs, BoundInputs(model, options, build.local_batch));
   SpecializeOptions base = SpecializeFor(options, std::move(inputs), build);
   ForwardProgram made;
-  ASSIGN_OR_RETURN(const TrainableSet set, DecideTrainable(model, options, base, build));
-  AddTensors(model, set, made.tensors);
-  made.notes = set.notes;
-  RETURN_IF_ERROR(AddForward(model, set, base, build, made.program));
+  ASSIGN_OR_RETURN(Decision decision, Decide(model, options, base, build));
+  AddTensors(model, decision.set, made.tensors);
+  made.notes = std::move(decision.set.notes);
+  made.traps = std::move(decision.traps);
+  RETURN_IF_ERROR(AddForward(model, decision.set, base, build, made.program));
   return made;
 }
 

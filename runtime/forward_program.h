@@ -24,12 +24,14 @@ struct ForwardProgramOptions {
   std::vector<std::string> outputs;   // values to keep, as SpecializeOptions::outputs
   std::set<std::string> states;       // initializers that are states whatever their verdict (frozen then)
   bool allow_nothing_trainable = false;
+  bool loss_optional = false;  // without a loss, what trains is judged by all float outputs, and a note says so
 };
 
 struct ForwardProgram {
   Program program;                  // graph "step": the forward pass alone; state table with initial values
   std::vector<TensorInfo> tensors;  // every initializer of the file with its verdict
   std::vector<std::string> notes;
+  std::vector<std::string> traps;   // what an exporter did that a user should know (graph/traps.h)
 };
 
 StatusOr<ForwardProgram> BuildForwardProgram(const OnnxModel& model, const TrainingOptions& options,

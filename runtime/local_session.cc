@@ -51,6 +51,7 @@ Status LocalSession::Initialize() {
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
   notes_ = full->built.notes;
+  decomposed_ = full->built.decomposed;
   for (int micro = 0; micro < options_.accumulation && !options_.evaluation_only; ++micro) {
     RETURN_IF_ERROR(Planned(*full, GraphName(micro)).status());
   }

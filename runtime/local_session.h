@@ -39,6 +39,7 @@ class LocalSession : public TrainingSession {
   Status ExplainNonFinite(const Feeds& feeds, int64_t samples) override;
   StatusOr<std::string> PlanText(std::string_view graph) const override;
   const std::vector<std::string>& notes() const override { return notes_; }
+  const std::vector<std::string>& decomposed() const override { return decomposed_; }
 
  private:
   // A plan of one graph of a variant, and its place in the team.
@@ -99,6 +100,7 @@ class LocalSession : public TrainingSession {
   std::unique_ptr<CanonicalStates> states_;
   std::vector<TensorInfo> tensors_;
   std::vector<std::string> notes_;
+  std::vector<std::string> decomposed_;
   std::vector<std::vector<Fetched>> fetched_;  // by micro-batch and rank, reused from step to step
   int64_t step_ = 0;
   bool replicas_stale_ = true;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+// onnx-train inspect: what a model file holds, what of it would train and why, and what its exporter did to it.
+#include <map>
+#include <nlohmann/json.hpp>
+
+#include "graph/op_registry.h"
+#include "runtime/forward_program.h"
+#include "tools/command.h"
+#include "tools/console.h"
+#include "tools/model_argument.h"
+#include "tools/run_data.h"
+
+namespace onnxtrain {
+namespace {
+
+std::map<std::string, int64_t> CountOps(const OnnxModel& model) {
+  std::map<std::string, int64_t> ops;
+  for (const ModelNode& node : model.nodes()) ++ops[node.op];
+  return ops;
+}
+
+nlohmann::ordered_json AsJson(const std::vector<ModelValue>& values) {
+  nlohmann::ordered_json json = nlohmann::ordered_json::array();
+  for (const ModelValue& value : values) json.push_back({{"name", value.name}, {"type", value.type}});
+  return json;
+}
+
+void PrintJson(const OnnxModel& model, const ForwardProgram& forward) {
+  nlohmann::ordered_json json;
+  json["ir_version"] = model.ir_version();
+  json["producer"] = model.producer();
+  for (const auto& [domain, version] : model.opsets()) json["opsets"][domain] = version;
+  json["inputs"] = AsJson(model.inputs());
+  json["outputs"] = AsJson(model.outputs());
+  json["initializers"] = nlohmann::ordered_json::array();
+  for (const TensorInfo& tensor : forward.tensors) {
+    json["initializers"].push_back({{"name", tensor.name},
+                                    {"dtype", std::string(NameOf(tensor.type.dtype))},
+                                    {"shape", tensor.type.shape},
+                                    {"verdict", tensor.verdict},
+                                    {"reason", tensor.reason}});
+  }
+  json["ops"] = nlohmann::ordered_json::object();
+  for (const auto& [op, count] : CountOps(model)) json["ops"][op] = count;
+  json["traps"] = forward.traps;
+  json["notes"] = forward.notes;
+  Console::Print(json.dump(2));
+}
+
+std::string ModeLine(const ModeNode& node) {
+  return node.op + " " + node.name + ": " + (!node.known ? "mode computed by the model" : node.training ? "training" : "inference");
+}
+
+void PrintText(const OnnxModel& model, const ForwardProgram& forward) {
+  std::string text = model.path() + "  IR " + std::to_string(model.ir_version());
+  for (const auto& [domain, version] : model.opsets()) {
+    text += ", " + (domain.empty() ? "opset" : domain) + " " + std::to_string(version);
+  }
+  Console::Print(text + (model.producer().empty() ? "" : ", by " + model.producer()));
+  for (const ModelValue& input : model.inputs()) Console::Print("input   " + input.name + "  " + input.type);
+  for (const ModelValue& output : model.outputs()) Console::Print("output  " + output.name + "  " + output.type);
+  std::vector<std::vector<std::string>> rows{{"tensor", "type", "verdict", "reason"}};
+  for (const TensorInfo& tensor : forward.tensors) {
+    rows.push_back({tensor.name, ToString(tensor.type), tensor.verdict, tensor.reason});
+  }
+  Console::Print("\n" + Table(rows) + "\n");
+  std::string ops;
+  for (const auto& [op, count] : CountOps(model)) ops += (ops.empty() ? "" : ", ") + op + " " + std::to_string(count);
+  Console::Print("operators: " + ops);
+  for (const ModeNode& node : model.mode_nodes()) Console::Print("mode: " + ModeLine(node));
+  for (const std::string& note : forward.notes) Console::Print("note: " + note);
+  for (const std::string& trap : forward.traps) Console::Print("trap: " + trap);
+}
+
+}  // namespace
+
+StatusOr<int> RunInspect(const std::vector<std::string>& arguments) {
+  RunOptions run;
+  OptionSet options;
+  AddModelOptions(options, run);
+  AddOptimizerOptions(options, run);
+  AddBatchOptions(options, run);
+  AddDataOptions(options, run);
+  AddOutputOptions(options, run);
+  RETURN_IF_ERROR(options.Parse(arguments));
+  if (options.help_wanted()) {
+    Console::Print(options.Help("inspect", "what a model holds and what would train"));
+    return 0;
+  }
+  RETURN_IF_ERROR(CheckTogether(options, run));
+  ASSIGN_OR_RETURN(const OnnxModel model, LoadModelArgument(run.model[0]));
+  ASSIGN_OR_RETURN(const RunData data, OpenRunData(model, run));
+  ForwardProgramOptions build;
+  build.local_batch = run.training.batch_size;
+  build.allow_nothing_trainable = true;
+  build.loss_optional = true;
+  if (!run.training.loss_on.empty()) build.outputs = {run.training.loss_on};
+  ASSIGN_OR_RETURN(const ForwardProgram forward, BuildForwardProgram(model, run.training, build));
+  if (run.json) {
+    PrintJson(model, forward);
+  } else {
+    PrintText(model, forward);
+  }
+  return 0;
+}
+
+}  // namespace onnxtrain
