@@ -4,9 +4,8 @@
 #include <algorithm>
 
 #include "passes/append_loss.h"
-#include "passes/append_optimizer.h"
-#include "passes/build_backward.h"
 #include "passes/set_mode.h"
+#include "passes/standard_pipeline.h"
 #include "runtime/forward_program.h"
 
 namespace onnxtrain {
@@ -36,6 +35,40 @@ AppendOptimizerOptions OptimizerOf(const TrainingOptions& options) {
   return made;
 }
 
+BucketGradientsOptions BucketsOf(const TrainingOptions& options, const Layout* layout) {
+  BucketGradientsOptions buckets;
+  if (options.bucket_mb) buckets.bucket_bytes = *options.bucket_mb * 1048576.0;
+  buckets.cost.link_gbps = options.link_gbps;
+  buckets.cost.link_latency_us = options.link_latency_us;
+  if (layout != nullptr && !layout->empty()) buckets.layout = *layout;
+  return buckets;
+}
+
+PipelineOptions PipelineOf(const TrainingOptions& options, const TrainingProgramOptions& build) {
+  PipelineOptions pipeline;
+  pipeline.mode = ModeOf(options);
+  pipeline.loss = LossOf(options, build.local_batch, nullptr);
+  pipeline.optimizer = OptimizerOf(options);
+  pipeline.buckets = BucketsOf(options, build.layout);
+  pipeline.ranks = options.ranks;
+  pipeline.zero = options.zero;
+  pipeline.accumulation = options.accumulation;
+  return pipeline;
+}
+
+// The graph `step` becomes `eval`; nothing else is made.
+PassPipeline EvaluationPipeline(const TrainingOptions& options, int64_t local_batch, TrainingProgram& made) {
+  made.program.AddGraph(made.program.FindGraph("step")->Clone("eval"));
+  made.program.EraseGraph("step");
+  AppendLossOptions loss = LossOf(options, local_batch, &made.notes);
+  loss.graph = "eval";
+  loss.evaluation = true;
+  PassPipeline pipeline;
+  pipeline.Add(SetMode(SetModeOptions::Inference("eval")));
+  pipeline.Add(AppendLoss(loss));
+  return pipeline;
+}
+
 }  // namespace
 
 StatusOr<TrainingProgram> BuildTrainingProgram(const OnnxModel& model, const TrainingOptions& options,
@@ -49,24 +82,16 @@ StatusOr<TrainingProgram> BuildTrainingProgram(const OnnxModel& model, const Tra
   made.program = std::move(forward.program);
   made.tensors = std::move(forward.tensors);
   made.notes = std::move(forward.notes);
-  made.program.AddGraph(made.program.FindGraph("step")->Clone("eval"));
-
-  PassPipeline pipeline;
   BackwardReport report;
-  pipeline.Add(SetMode(SetModeOptions::Inference("eval")));
-  AppendLossOptions eval_loss = LossOf(options, build.local_batch, nullptr);
-  eval_loss.graph = "eval";
-  eval_loss.evaluation = true;
-  pipeline.Add(AppendLoss(eval_loss));
-  if (!options.evaluation_only) {
-    pipeline.Add(SetMode(ModeOf(options)));
-    pipeline.Add(AppendLoss(LossOf(options, build.local_batch, &made.notes)));
-    BuildBackwardOptions backward;
-    backward.report = &report;
-    pipeline.Add(BuildBackward(backward));
-    pipeline.Add(AppendOptimizer(OptimizerOf(options)));
+  if (options.evaluation_only) {
+    RETURN_IF_ERROR(EvaluationPipeline(options, build.local_batch, made).Run(made.program, build.observer));
+    return made;
   }
-  RETURN_IF_ERROR(pipeline.Run(made.program, build.observer));
+  PipelineOptions pipeline = PipelineOf(options, build);
+  pipeline.loss.warnings = &made.notes;
+  pipeline.report = &report;
+  ASSIGN_OR_RETURN(const PassPipeline passes, StandardPipeline(pipeline));
+  RETURN_IF_ERROR(passes.Run(made.program, build.observer));
   made.decomposed = report.decomposed;
   return made;
 }
