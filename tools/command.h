@@ -25,6 +25,7 @@ StatusOr<int> RunCheck(const std::vector<std::string>& arguments);
 StatusOr<int> RunEval(const std::vector<std::string>& arguments);
 StatusOr<int> RunGrad(const std::vector<std::string>& arguments);
 StatusOr<int> RunInspect(const std::vector<std::string>& arguments);
+StatusOr<int> RunOpt(const std::vector<std::string>& arguments);
 StatusOr<int> RunTrain(const std::vector<std::string>& arguments);
 
 // The whole program: dispatch, help, error text on stderr, exit code.

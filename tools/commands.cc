@@ -12,6 +12,9 @@ constexpr Command kCommands[] = {
     {"train", "trains a model", RunTrain},
     {"eval", "loss and metrics over a data set, nothing updated", RunEval},
     {"grad", "gradients of one batch, or their check against differences", RunGrad},
+    {"inspect", "what a model holds, what would train and why", RunInspect},
+    {"check", "can this model be trained?", RunCheck},
+    {"opt", "runs the listed passes and prints the graph as text", RunOpt},
 };
 
 std::string Overview() {

@@ -170,7 +170,8 @@ Status OptionSet::Parse(const std::vector<std::string>& arguments) {
       help_wanted_ = true;
       return OkStatus();
     }
-    if (argument.size() < 3 || argument.substr(0, 2) != "--") {
+    const bool output = argument == "-o" && Find("o") != nullptr;  // the one short option
+    if (!output && (argument.size() < 3 || argument.substr(0, 2) != "--")) {
       if (argument.size() > 1 && argument[0] == '-') {
         return UsageError("unknown option " + argument + "; options are long, as --help lists them");
       }
@@ -181,8 +182,9 @@ Status OptionSet::Parse(const std::vector<std::string>& arguments) {
       continue;
     }
     const size_t equals = argument.find('=');
-    const std::string name = Dashed(argument.substr(2, equals == std::string::npos ? std::string::npos : equals - 2));
-    const bool has_value = equals != std::string::npos;
+    const bool has_value = !output && equals != std::string::npos;
+    const std::string name =
+        output ? "o" : Dashed(argument.substr(2, has_value ? equals - 2 : std::string::npos));
     const bool config = name == "config";
     const Option* option = config ? nullptr : Find(name);
     if (!config && option == nullptr) return Unknown(name);
@@ -242,7 +244,7 @@ std::string OptionSet::Help(std::string_view command, std::string_view summary) 
   std::string section;
   for (const Option& option : options_) {
     if (option.section != section) text += "\n" + (section = option.section) + "\n";
-    std::string head = "  --" + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
+    std::string head = (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
     head += head.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                           : std::string(kHelpColumn - head.size(), ' ');
     text += head + Wrapped(option.help + (option.repeats ? " (repeats)" : ""), kHelpColumn) + "\n";
@@ -250,19 +252,14 @@ std::string OptionSet::Help(std::string_view command, std::string_view summary) 
   return text;
 }
 
-std::string OptionSet::GivenAsJson() const {
-  nlohmann::ordered_json json = nlohmann::ordered_json::object();
+std::map<std::string, std::string, std::less<>> OptionSet::GivenTexts() const {
+  std::map<std::string, std::string, std::less<>> texts;
   for (const auto& [name, value] : values_) {
-    const Option* option = Find(name);
-    if (option->metavar.empty()) {
-      json[name] = value != "false";
-    } else if (option->repeats) {
-      json[name].push_back(value);
-    } else {
-      json[name] = value;
-    }
+    std::string& text = texts[name];
+    const std::string shown = Find(name)->metavar.empty() && value.empty() ? "true" : value;
+    text += (text.empty() ? "" : ";") + shown;
   }
-  return json.dump(2);
+  return texts;
 }
 
 }  // namespace onnxtrain

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 #include <string>
@@ -50,8 +51,8 @@ class OptionSet {
   bool help_wanted() const { return help_wanted_; }
   // "onnx-train train MODEL [options]" and the table of options, at most 100 columns.
   std::string Help(std::string_view command, std::string_view summary) const;
-  // Every effective value that was given, as a JSON object: for config.json.
-  std::string GivenAsJson() const;
+  // What was given, by name; lists are joined by ';'.
+  std::map<std::string, std::string, std::less<>> GivenTexts() const;
 
  private:
   struct Option {
