@@ -38,9 +38,8 @@ class Scheduler {
     std::vector<std::vector<int>> dependencies = Dependencies(step_.tasks, storages_);
     order_ = OrderTasks(step_, dependencies, [this](const Task& task) { return CostOf(task); });
     WriteInPlace(step_, order_, TaskClocks(step_.tasks, order_, dependencies), storages_);
-    const std::vector<int> slots = ShareBuckets(step_, order_, storages_, options_.buckets_in_flight, dependencies);
-    blocks_ = FindLifetimes(step_, order_, TaskClocks(step_.tasks, order_, dependencies), storages_, slots);
-    memory_ = PlanMemory(blocks_.lifetimes);
+    LimitBuckets(step_, order_, storages_, options_.buckets_in_flight, dependencies);
+    memory_ = PlanMemory(FindLifetimes(step_, order_, TaskClocks(step_.tasks, order_, dependencies), storages_));
     return MakePlan();
   }
 
@@ -90,8 +89,7 @@ class Scheduler {
     if (const Placement* state = storages_.Persistent(range.storage)) {
       return {Region::kPersistent, state->offset + range.offset, range.bytes};
     }
-    const int block = blocks_.block_of[static_cast<size_t>(range.storage)];
-    return {Region::kTransient, memory_.offsets[static_cast<size_t>(block)] + range.offset, range.bytes};
+    return {Region::kTransient, memory_.offsets[static_cast<size_t>(range.storage)] + range.offset, range.bytes};
   }
 
   const Graph& graph_;
@@ -99,7 +97,6 @@ class Scheduler {
   StorageAssignment storages_;
   StepTasks step_;
   std::vector<int> order_;
-  Blocks blocks_;
   MemoryPlan memory_;
 };
 

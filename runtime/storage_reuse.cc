@@ -41,25 +41,29 @@ class InPlaceWriter {
     for (int task : order_) {
       const Task& work = step_.tasks[static_cast<size_t>(task)];
       if (work.kind != StepKind::kLaunch) continue;
-      for (const AliasRule& rule : storages_.rules()[static_cast<size_t>(work.node)]) Try(task, rule);
+      std::set<int> placed;  // outputs that have found an input
+      for (const AliasRule& rule : storages_.rules()[static_cast<size_t>(work.node)]) {
+        if (placed.count(rule.output) == 0 && Try(task, rule)) placed.insert(rule.output);
+      }
     }
   }
 
  private:
-  void Try(int task, const AliasRule& rule) {
+  bool Try(int task, const AliasRule& rule) {
     const int index = step_.tasks[static_cast<size_t>(task)].node;
     const Node& node = *storages_.nodes()[static_cast<size_t>(index)];
     const Value* in = node.input(static_cast<size_t>(rule.input));
     const Value* out = node.output(static_cast<size_t>(rule.output));
-    if (rule.kind != Kind::kInPlace || in == nullptr || out == nullptr || !storages_.OwnsItsStorage(out)) return;
+    if (rule.kind != Kind::kInPlace || in == nullptr || out == nullptr || !storages_.OwnsItsStorage(out)) return false;
     const StorageRange to = storages_.Of(out);
     const StorageRange from = storages_.Of(in);
-    if (!Dies(from, to, task) || !MayOverwrite(index, node, from, rule.output)) return;
+    if (!Dies(from, to, task) || !MayOverwrite(index, node, from, rule.output)) return false;
     storages_.Merge(to.storage, from.storage, 0);
     for (Access access : accesses_[static_cast<size_t>(to.storage)]) {
       access.range = storages_.Resolve(access.range);
       accesses_[static_cast<size_t>(from.storage)].push_back(access);
     }
+    return true;
   }
 
   // The input fills a transient storage that nobody else needs when or after the task runs.
@@ -132,56 +136,41 @@ void WriteInPlace(const StepTasks& step, const std::vector<int>& order, const Ta
   InPlaceWriter(step, order, clocks, storages).Run();
 }
 
-std::vector<int> ShareBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages,
-                              int in_flight, std::vector<std::vector<int>>& dependencies) {
-  std::vector<int> slots(static_cast<size_t>(storages.storages()), -1);
-  if (in_flight <= 0) return slots;
+void LimitBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages, int in_flight,
+                  std::vector<std::vector<int>>& dependencies) {
+  if (in_flight <= 0) return;
   std::vector<int> step_of(step.tasks.size());
   for (size_t i = 0; i < order.size(); ++i) step_of[static_cast<size_t>(order[i])] = static_cast<int>(i);
-  std::vector<Bucket> holders;  // latest of each slot
+  const auto last = [&](const Bucket& bucket) { return step_of[static_cast<size_t>(bucket.tasks.back())]; };
+  std::vector<Bucket> flying;
   for (Bucket& bucket : FindBuckets(step, order, storages)) {
-    const auto last = [&](const Bucket& b) { return step_of[static_cast<size_t>(b.tasks.back())]; };
-    auto oldest = std::min_element(holders.begin(), holders.end(), [&](auto& a, auto& b) { return last(a) < last(b); });
-    const bool full = holders.size() >= static_cast<size_t>(in_flight);
-    if (full && last(*oldest) < step_of[static_cast<size_t>(bucket.tasks.front())]) {
-      // On each stream the first use of the bytes comes after all uses by their last holder.
-      std::set<int> streams;
-      for (int task : bucket.tasks) {
-        if (!streams.insert(step.tasks[static_cast<size_t>(task)].stream).second) continue;
-        std::vector<int>& before = dependencies[static_cast<size_t>(task)];
-        before.insert(before.end(), oldest->tasks.begin(), oldest->tasks.end());
-      }
-      slots[static_cast<size_t>(bucket.storage)] = static_cast<int>(oldest - holders.begin());
-      *oldest = std::move(bucket);
+    auto oldest = std::min_element(flying.begin(), flying.end(), [&](auto& a, auto& b) { return last(a) < last(b); });
+    const bool full = flying.size() >= static_cast<size_t>(in_flight);
+    if (!full || last(*oldest) > step_of[static_cast<size_t>(bucket.tasks.front())]) {
+      flying.push_back(std::move(bucket));
       continue;
     }
-    slots[static_cast<size_t>(bucket.storage)] = static_cast<int>(holders.size());
-    holders.push_back(std::move(bucket));
+    std::set<int> streams;  // the first use on each stream comes after all uses of the oldest
+    for (int task : bucket.tasks) {
+      if (!streams.insert(step.tasks[static_cast<size_t>(task)].stream).second) continue;
+      std::vector<int>& before = dependencies[static_cast<size_t>(task)];
+      before.insert(before.end(), oldest->tasks.begin(), oldest->tasks.end());
+    }
+    *oldest = std::move(bucket);
   }
-  return slots;
 }
 
-Blocks FindLifetimes(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
-                     const StorageAssignment& storages, const std::vector<int>& slots) {
-  Blocks blocks;
-  std::vector<int> block_of_slot(slots.size(), -1);
+std::vector<Lifetime> FindLifetimes(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
+                                    const StorageAssignment& storages) {
+  std::vector<Lifetime> lifetimes(static_cast<size_t>(storages.storages()));
   const std::vector<std::vector<Access>> accesses = AccessesByStorage(step, order, storages);
   for (int storage = 0; storage < storages.storages(); ++storage) {
     const size_t s = static_cast<size_t>(storage);
-    blocks.block_of.push_back(-1);
-    if (!storages.IsRoot(storage) || storages.Persistent(storage) != nullptr) continue;
-    const int slot = s < slots.size() ? slots[s] : -1;
-    int fresh = static_cast<int>(blocks.lifetimes.size());
-    int& block = slot < 0 ? fresh : block_of_slot[static_cast<size_t>(slot)];
-    if (block < 0 || slot < 0) {
-      block = static_cast<int>(blocks.lifetimes.size());
-      blocks.lifetimes.emplace_back();
-      blocks.lifetimes.back().first_step = static_cast<int>(order.size());
-      blocks.lifetimes.back().over_before.fill(static_cast<int>(order.size()));
-    }
-    blocks.block_of.back() = block;
-    Lifetime& life = blocks.lifetimes[static_cast<size_t>(block)];
-    if (!accesses[s].empty()) life.bytes = std::max(life.bytes, storages.Bytes(storage));
+    if (accesses[s].empty() || storages.Persistent(storage) != nullptr) continue;
+    Lifetime& life = lifetimes[s];
+    life.bytes = storages.Bytes(storage);
+    life.first_step = static_cast<int>(order.size());
+    life.over_before.fill(static_cast<int>(order.size()));
     for (const Access& access : accesses[s]) {
       const size_t stream = static_cast<size_t>(step.tasks[static_cast<size_t>(access.task)].stream);
       StreamPositions over = clocks.clock(access.task);
@@ -192,7 +181,7 @@ Blocks FindLifetimes(const StepTasks& step, const std::vector<int>& order, const
       life.last_step = std::max(life.last_step, clocks.step(access.task));
     }
   }
-  return blocks;
+  return lifetimes;
 }
 
 }  // namespace onnxtrain

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What may be decided about memory once the order of execution is known: results written over their dying inputs, buckets
-// that take turns in the same bytes, and the lifetime of every storage.
+// that take turns, and the lifetime of every storage.
 #ifndef ONNXTRAIN_RUNTIME_STORAGE_REUSE_H_
 #define ONNXTRAIN_RUNTIME_STORAGE_REUSE_H_
 
@@ -18,19 +18,15 @@ namespace onnxtrain {
 void WriteInPlace(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
                   StorageAssignment& storages);
 
-// Lets each gradient bucket (a transient storage that a collective on its own stream reads and that a node packed) take the
-// bytes of the one `in_flight` before it, where the order of issue allows it. Appends to `dependencies` what must then be
-// over first. Returns one slot number per storage, -1 where it has bytes of its own; equal slots share their bytes.
-std::vector<int> ShareBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages,
-                              int in_flight, std::vector<std::vector<int>>& dependencies);
+// Makes each gradient bucket (a transient storage that a node packed and a collective on its own stream reads) begin after the
+// one `in_flight` before it is over, where the order of issue allows it: appends what must be over first to `dependencies`.
+// Whether its bytes are then used again is the memory planner's business; where they are not, no wait comes of it.
+void LimitBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages, int in_flight,
+                  std::vector<std::vector<int>>& dependencies);
 
-// One lifetime per block, a block being a transient root storage or a slot of them.
-struct Blocks {
-  std::vector<int> block_of;  // by storage; -1: persistent, or part of another storage
-  std::vector<Lifetime> lifetimes;
-};
-Blocks FindLifetimes(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
-                     const StorageAssignment& storages, const std::vector<int>& slots);
+// By storage; of no bytes where a storage is persistent, part of another one, or never touched.
+std::vector<Lifetime> FindLifetimes(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
+                                    const StorageAssignment& storages);
 
 }  // namespace onnxtrain
 
