@@ -106,8 +106,8 @@ TEST(Scheduler, WithoutOverlapThereIsOneStreamAndNothingToWaitFor) {
   EXPECT_TRUE(VerifyPlan(step.graph, step.plan).ok());
 }
 
-// Weights that dwarf the activations: without a limit four buckets and their shards are in memory at the end, with it at most
-// two buckets with the four shards.
+// Weights that dwarf the activations: without a limit four buckets are in memory beside the shards that were reduced, with it
+// two.
 TEST(Scheduler, BucketsInFlightBoundTheirMemory) {
   SyntheticStepOptions wide = FourBuckets();
   wide.batch = 1;
@@ -116,7 +116,7 @@ TEST(Scheduler, BucketsInFlightBoundTheirMemory) {
   options.buckets_in_flight = 2;
   const Planned two(MakeSyntheticStep(wide), options);
   const size_t bucket = all.graph.FindValue("bucket0")->type().bytes();
-  EXPECT_GE(all.plan.transient_bytes, 5 * bucket);
+  EXPECT_GT(2 * all.plan.transient_bytes, 9 * bucket);
   EXPECT_LT(two.plan.transient_bytes, 4 * bucket);
   EXPECT_TRUE(VerifyPlan(two.graph, two.plan).ok());
 }
