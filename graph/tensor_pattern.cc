@@ -54,6 +54,11 @@ bool LooksLikeMask(const Tensor& tensor) {
   return zero && (one || masked);
 }
 
+bool IsUniform(const Tensor& tensor) {
+  const size_t size = SizeOf(tensor.dtype());
+  return tensor.bytes() <= size || std::memcmp(tensor.data(), tensor.data() + size, tensor.bytes() - size) == 0;
+}
+
 bool LooksLikeSinusoids(const Tensor& tensor) {
   const Shape& shape = tensor.shape();
   if (shape.size() < 2 || !IsFloating(tensor.dtype())) return false;

@@ -15,6 +15,9 @@ bool LooksLikeMask(const Tensor& tensor);
 // halves or in turn: Vaswani et al., 2017, section 3.5.
 bool LooksLikeSinusoids(const Tensor& tensor);
 
+// All elements are the same; true for at most one.
+bool IsUniform(const Tensor& tensor);
+
 }  // namespace onnxtrain
 
 #endif  // ONNXTRAIN_GRAPH_TENSOR_PATTERN_H_

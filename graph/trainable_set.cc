@@ -9,6 +9,7 @@
 #include "graph/glob.h"
 #include "graph/gradient_reach.h"
 #include "graph/nearest_name.h"
+#include "graph/onnx_model.h"
 #include "graph/tensor_pattern.h"
 
 namespace onnxtrain {
@@ -44,11 +45,24 @@ bool HasBufferName(std::string_view name, int64_t rank) {
   return rank > 1 && EndsWith(name, "attn.bias");
 }
 
-// val_9 and the like: names that an exporter gives to what it folded.
-bool HasFoldedName(std::string_view name) {
-  constexpr std::string_view kPrefix = "val_";
-  return name.substr(0, kPrefix.size()) == kPrefix && name.size() > kPrefix.size() &&
-         name.find_first_not_of("0123456789", kPrefix.size()) == std::string_view::npos;
+// Without its numeric suffix: "unsqueeze" of "unsqueeze_14".
+std::string_view Stem(std::string_view name) {
+  const size_t end = name.find_last_not_of("0123456789");
+  const bool suffixed = end != std::string_view::npos && end + 1 < name.size() && end > 0 && name[end] == '_';
+  return suffixed ? name.substr(0, end) : name;
+}
+
+// val_9: what the dynamo exporter calls a constant that it folded.
+bool HasFoldedName(std::string_view name) { return Stem(name) == "val" && name != "val"; }
+
+// unsqueeze_14: a constant that kept the name of the operation that made it. A lone "embedding" may be a parameter.
+bool HasOperationName(std::string_view name) {
+  constexpr std::array<std::string_view, 24> kOperations = {
+      "unsqueeze", "squeeze", "zeros", "ones",        "full", "arange", "where", "expand",
+      "div",       "mul",     "add",   "sub",         "neg",  "cos",    "sin",   "slice",
+      "stack",     "permute", "clone", "masked_fill", "triu", "tril",   "rsqrt", "embedding"};
+  const std::string_view stem = Stem(name);
+  return std::find(kOperations.begin(), kOperations.end(), stem) != kOperations.end() && name != "embedding";
 }
 
 // The operator that multiplies by the tensor directly; null when none does.
@@ -108,28 +122,30 @@ class Judge {
   }
 
   StatusOr<Judgement> WithoutLabel(const InitializerFacts& facts, const Value& value) const {
-    const Node* contraction = facts.type.rank() >= 2 ? Contraction(value) : nullptr;
     if (facts.type.rank() == 0) return Constant("a single number: exporters lift the constants of formulas like this");
-    if ((labelled_ || HasFoldedName(facts.name)) && contraction == nullptr) {
-      return Constant(labelled_ ? "other tensors are labelled PARAMETER, this one is not"
-                                : "the exporter computed it from other tensors and no layer multiplies by it");
+    const bool folded = HasFoldedName(facts.name);
+    const Node* contraction = facts.type.rank() >= 2 ? Contraction(value) : nullptr;
+    if (contraction != nullptr) {
+      if (!labelled_ && !folded && !HasOperationName(facts.name)) return Trains("the loss depends on it");
+      return Trains("a folded parameter: without a label or name, but " + contraction->Describe() +
+                    " multiplies by it");
     }
-    if (contraction != nullptr && (labelled_ || HasFoldedName(facts.name))) {
-      return Trains("a folded parameter: without a label, but " + contraction->Describe() + " multiplies by it");
-    }
-    if (facts.type.rank() >= 2 && contraction == nullptr) {
-      ASSIGN_OR_RETURN(const std::optional<Judgement> by_contents, ByContents(facts));
+    if (labelled_) return Constant("other tensors are labelled PARAMETER, this one is not");
+    if (HasOperationName(facts.name)) return Constant("it has the name of an operation: the exporter computed it");
+    if (folded || facts.type.rank() >= 2) {
+      ASSIGN_OR_RETURN(const std::optional<Judgement> by_contents, ByContents(facts, folded));
       if (by_contents) return *by_contents;
     }
-    return Trains("a floating-point tensor that the loss depends on");
+    return Trains("the loss depends on it");
   }
 
-  StatusOr<std::optional<Judgement>> ByContents(const InitializerFacts& facts) const {
+  StatusOr<std::optional<Judgement>> ByContents(const InitializerFacts& facts, bool folded) const {
     ASSIGN_OR_RETURN(const Tensor tensor, read_(facts.name));
     std::optional<Judgement> found;
     if (LooksLikeMask(tensor)) found = Constant("it holds a mask: two values only, one of them 0");
     if (LooksLikeSinusoids(tensor))
       found = Constant("it holds sines and cosines of positions, computed and not learned");
+    if (folded && IsUniform(tensor)) found = Constant("the exporter named it, and all its elements are the same");
     return found;
   }
 
@@ -253,6 +269,26 @@ StatusOr<TrainableSet> FindTrainableSet(const Graph& graph, std::span<const Valu
   }
   if (!options.allow_empty && set.Trainable().empty()) return EmptySet(set);
   return set;
+}
+
+std::vector<InitializerFacts> FactsOf(const OnnxModel& model) {
+  constexpr const char* kLabelKey = "pkg.torch.export.graph_signature.InputSpec.kind";
+  std::vector<InitializerFacts> facts;
+  for (const ModelInitializer& initializer : model.initializers()) {
+    const auto kind = initializer.metadata.find(kLabelKey);
+    std::string label = kind == initializer.metadata.end() ? "" : kind->second;
+    // "InputKind.PARAMETER" in some versions.
+    label = label.substr(label.rfind('.') + 1);
+    if (label != "PARAMETER" && label != "BUFFER") label.clear();
+    facts.push_back({initializer.name, initializer.type, initializer.type_text, std::move(label)});
+  }
+  return facts;
+}
+
+StatusOr<TrainableSet> FindTrainableSet(const Graph& graph, std::span<const Value* const> losses,
+                                        const OnnxModel& model, const TrainableSetOptions& options) {
+  const auto read = [&model](const std::string& name) { return model.Initializer(name); };
+  return FindTrainableSet(graph, losses, FactsOf(model), read, options);
 }
 
 }  // namespace onnxtrain

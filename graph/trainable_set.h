@@ -20,6 +20,8 @@
 
 namespace onnxtrain {
 
+class OnnxModel;  // graph/onnx_model.h
+
 enum class Verdict : uint8_t {
   kTrainable,
   kFrozen,    // could train, but --freeze or --trainable leaves it out
@@ -66,6 +68,12 @@ using ReadInitializer = std::function<StatusOr<Tensor>(const std::string& name)>
 StatusOr<TrainableSet> FindTrainableSet(const Graph& graph, std::span<const Value* const> losses,
                                         const std::vector<InitializerFacts>& facts, const ReadInitializer& read,
                                         const TrainableSetOptions& options = {});
+
+// Of all initializers of a model, in the order of the file.
+std::vector<InitializerFacts> FactsOf(const OnnxModel& model);
+// The same with facts and bytes from the model.
+StatusOr<TrainableSet> FindTrainableSet(const Graph& graph, std::span<const Value* const> losses,
+                                        const OnnxModel& model, const TrainableSetOptions& options = {});
 
 }  // namespace onnxtrain
 

@@ -7,6 +7,7 @@
 #include <cmath>
 #include <limits>
 
+#include "graph/onnx_model.h"
 #include "graph/op_registry.h"
 #include "graph/tensor_pattern.h"
 
@@ -132,15 +133,24 @@ TEST_F(TrainableSetTest, LabelsDecideWhereThereAreAny) {
 TEST_F(TrainableSetTest, ScalarsAndFoldedConstantsStay) {
   Value* y = Op("Add", {x_, Weight("embed_scale", "", {})});
   y = Op("Add", {y, Weight("val_12", "", {4})});
+  y = Op("Add", {y, Weight("val_14", "", {4})});
   y = Op("MatMul", {y, Weight("val_13")});
   y = Op("Add", {y, Weight("val_bias", "", {4})});
+  y = Op("Add", {y, Weight("unsqueeze_3", "", {4})});
+  y = Op("Add", {y, Weight("zeros", "", {4})});
+  y = Op("MatMul", {y, Weight("div")});
+  y = Op("Add", {y, Weight("embedding")});
+  y = Op("Add", {y, Weight("embedding_1")});
+  contents_["val_14"] = Tensor::FromVector<float>({4}, {1, 1, 1, 2});
   EXPECT_THAT(Verdicts(y),
-              ElementsAre("embed_scale constant", "val_12 constant", "val_13 trainable", "val_bias trainable"));
+              ElementsAre("embed_scale constant", "val_12 constant", "val_14 trainable", "val_13 trainable",
+                          "val_bias trainable", "unsqueeze_3 constant", "zeros constant", "div trainable",
+                          "embedding trainable", "embedding_1 constant"));
 }
 
 TEST_F(TrainableSetTest, ContentsTellMasksAndTables) {
   Value* y = Op("Add", {x_, Weight("causal")});
-  y = Op("Add", {y, Weight("zeros")});
+  y = Op("Add", {y, Weight("all_zero")});
   y = Op("Add", {y, Op("Gather", {Weight("positions"), x_})});
   y = Op("MatMul", {y, Weight("ones_and_zeros")});  // a weight, however odd: a layer multiplies by it
   const float low = -std::numeric_limits<float>::infinity();
@@ -155,7 +165,7 @@ TEST_F(TrainableSetTest, ContentsTellMasksAndTables) {
   }
   contents_["positions"] = Tensor::FromVector<float>({4, 4}, table);
   EXPECT_THAT(Verdicts(y),
-              ElementsAre("causal constant", "zeros trainable", "positions constant", "ones_and_zeros trainable"));
+              ElementsAre("causal constant", "all_zero trainable", "positions constant", "ones_and_zeros trainable"));
 }
 
 TEST_F(TrainableSetTest, TrainableGlobsNameTheWholeSet) {
@@ -198,6 +208,30 @@ TEST_F(TrainableSetTest, ModelWithoutInitializers) {
   const Value* y = Op("Add", {x_, x_});
   EXPECT_EQ(Find(y).status().code(), StatusCode::kInvalidModel);
   EXPECT_TRUE(Verdicts(y).empty());
+}
+
+TEST(TrainableSet, ReadsLabelsOfTheModel) {
+  StatusOr<OnnxModel> model = OnnxModel::ParseText(R"(<ir_version: 10, opset_import: ["" : 18]>
+g (float[2] x) => (float[2] y)
+<float[2] w = {1, 2}, float[2] b = {3, 4}>
+{
+  p = Mul(x, w)
+  y = Add(p, b)
+})",
+                                                   "", "model.onnxtxt");
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  const std::vector<InitializerFacts> facts = FactsOf(*model);
+  ASSERT_EQ(facts.size(), 2u);
+  EXPECT_EQ(facts[0].name, "w");
+  EXPECT_EQ(facts[1].type, (TensorType{DType::kFloat, {2}}));
+  EXPECT_EQ(facts[0].label, "");
+}
+
+TEST(TensorPattern, Uniform) {
+  EXPECT_TRUE(IsUniform(Tensor::FromVector<float>({3}, {2, 2, 2})));
+  EXPECT_FALSE(IsUniform(Tensor::FromVector<float>({3}, {2, 2, 3})));
+  EXPECT_TRUE(IsUniform(Tensor::Scalar(1.0f)));
+  EXPECT_TRUE(IsUniform(Tensor(TensorType{DType::kFloat, {0}})));
 }
 
 TEST(TensorPattern, Masks) {
