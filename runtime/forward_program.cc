@@ -10,8 +10,6 @@
 namespace onnxtrain {
 namespace {
 
-constexpr const char* kInputSpecKey = "pkg.torch.export.graph_signature.InputSpec.kind";
-
 DType FedDType(const ModelValue& input, const TrainingOptions& options) {
   return options.dtype == DType::kDouble && IsFloating(input.dtype) ? DType::kDouble : input.dtype;
 }
@@ -44,16 +42,6 @@ TensorType FedType(const FeedSpec& feed, int64_t local_batch, const TrainingOpti
   if (options.dtype == DType::kDouble && IsFloating(type.dtype)) type.dtype = DType::kDouble;
   if (feed.per_sample) type.shape.insert(type.shape.begin(), local_batch);
   return type;
-}
-
-std::vector<InitializerFacts> FactsOf(const OnnxModel& model) {
-  std::vector<InitializerFacts> facts;
-  for (const ModelInitializer& initializer : model.initializers()) {
-    const auto label = initializer.metadata.find(kInputSpecKey);
-    facts.push_back({initializer.name, initializer.type, initializer.type_text,
-                     label == initializer.metadata.end() ? "" : label->second});
-  }
-  return facts;
 }
 
 SpecializeOptions SpecializeFor(const TrainingOptions& options, std::map<std::string, TensorType> inputs,
@@ -101,8 +89,7 @@ StatusOr<Decision> Decide(const OnnxModel& model, const TrainingOptions& options
   set.freeze = options.freeze;
   set.allow_empty = build.allow_nothing_trainable;
   Decision decision;
-  ASSIGN_OR_RETURN(decision.set, FindTrainableSet(*scratch.FindGraph("step"), losses, FactsOf(model),
-                                                  [&](const std::string& name) { return model.Initializer(name); }, set));
+  ASSIGN_OR_RETURN(decision.set, FindTrainableSet(*scratch.FindGraph("step"), losses, model, set));
   if (!has_loss) decision.set.notes.push_back("the model has no loss: every float output counts as one here");
   ASSIGN_OR_RETURN(decision.traps, FindTraps(model, has_loss ? std::span<const Value* const>(losses)
                                                              : std::span<const Value* const>()));
