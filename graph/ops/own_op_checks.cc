@@ -43,7 +43,9 @@ void OwnOpChecks::Outputs(size_t fewest, size_t most) {
 }
 
 void OwnOpChecks::Attributes(std::initializer_list<AttributeRule> rules) {
-  for (const auto& [name, value] : context_.attributes.entries()) {
+  for (const auto& attribute : context_.attributes.entries()) {
+    const auto& name = attribute.first;  // not a structured binding: clang 14 lets no lambda capture one
+    const auto& value = attribute.second;
     auto rule = std::find_if(rules.begin(), rules.end(), [&](const AttributeRule& r) { return r.name == name; });
     if (rule == rules.end()) {
       Fail("has no attribute '" + name + "'");
