@@ -8,19 +8,23 @@ void AddAllKernels(KernelRegistry& registry) {
   AddCastKernels(registry);
   AddCollectiveKernels(registry);
   AddConvKernels(registry);
+  AddCumulativeKernels(registry);
   AddDropoutKernels(registry);
   AddElementwiseKernels(registry);
   AddGatherKernels(registry);
   AddLossKernels(registry);
-  AddMathFunctionKernels(registry);
   AddMatMulKernels(registry);
+  AddMathFunctionKernels(registry);
   AddNormalizationKernels(registry);
   AddOptimizerKernels(registry);
+  AddPadKernels(registry);
   AddPoolKernels(registry);
   AddReductionKernels(registry);
+  AddScatterKernels(registry);
   AddShapeKernels(registry);
   AddSliceKernels(registry);
   AddSoftmaxKernels(registry);
+  AddSortKernels(registry);
   AddTransposeKernels(registry);
 }
 
