@@ -9,7 +9,7 @@
 // NegativeLogLikelihoodLoss with reduction mean right before the loss; otherwise the number of samples, a constant. Sums of
 // loss * weight may be added over micro-batches and ranks; means may not.
 //
-// Formulas are PyTorch's: mse, l1, smooth_l1 (beta 1) and bce are means over all elements, bce = softplus(x) - x * label on
+// Formulas are PyTorch's: mse, l1, smooth_l1 (beta 1) and bce are means over all elements, bce is on
 // logits; label_smoothing mixes the mean over the classes into ce.
 #ifndef ONNXTRAIN_PASSES_APPEND_LOSS_H_
 #define ONNXTRAIN_PASSES_APPEND_LOSS_H_

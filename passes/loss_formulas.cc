@@ -22,22 +22,6 @@ Value* Counted(GraphBuilder& build, Value* labels, int64_t ignore_index) {
   return build.Op("Not", {ignored});
 }
 
-// -(1/count) sum over counted labels of the mean over classes of log p.
-Value* UniformCrossEntropy(GraphBuilder& build, const AppendLossOptions& options, Value* log_probability,
-                           Value* labels) {
-  Value* over_classes =
-      build.Op("ReduceMean", {log_probability, build.Ints({1})}, {{"keepdims", int64_t{0}}}, "mean_log_probability");
-  if (!build.ok()) return nullptr;
-  const DType dtype = over_classes->type().dtype;
-  Value* kept = build.Op("Where", {Counted(build, labels, options.ignore_index), over_classes, build.Scalar(0, dtype)});
-  Value* count = CountedLabels(build, labels, nullptr, &options.ignore_index,
-                               dtype == DType::kDouble ? DType::kDouble : DType::kFloat, "smoothed_labels");
-  Value* sum = SumOfAll(build, kept, "log_probability_sum");
-  if (!build.ok()) return nullptr;
-  Value* divisor = build.Op("Max", {build.Cast(count, dtype), build.Scalar(1, dtype)});
-  return build.Neg(build.Div(sum, divisor));
-}
-
 Value* SmoothL1(GraphBuilder& build, Value* difference) {
   const DType dtype = difference->type().dtype;
   Value* magnitude = build.Op("Abs", {difference});
@@ -49,25 +33,20 @@ Value* SmoothL1(GraphBuilder& build, Value* difference) {
 }  // namespace
 
 Value* ClassLoss(GraphBuilder& build, const AppendLossOptions& options, Value* x, Value* labels) {
-  const Attributes attributes{{"reduction", "mean"}, {"ignore_index", options.ignore_index}};
+  Attributes attributes{{"reduction", "mean"}, {"ignore_index", options.ignore_index}};
   if (options.kind == LossKind::kNegativeLogLikelihood) {
-    return build.Op("NegativeLogLikelihoodLoss", {x, labels}, attributes, kName);
+    return build.Op("NegativeLogLikelihoodLoss", {x, labels}, std::move(attributes), kName);
   }
-  if (options.label_smoothing == 0) return build.Op("SoftmaxCrossEntropyLoss", {x, labels}, attributes, kName);
-  Value* log_probability = build.Op("LogSoftmax", {x}, {{"axis", int64_t{1}}}, "log_probability");
-  Value* exact = build.Op("NegativeLogLikelihoodLoss", {log_probability, labels}, attributes, "sharp_loss");
-  Value* uniform = UniformCrossEntropy(build, options, log_probability, labels);
-  if (!build.ok()) return nullptr;
-  const DType dtype = x->type().dtype;
-  return build.Op("Add",
-                  {build.Mul(exact, build.Scalar(1 - options.label_smoothing, dtype)),
-                   build.Mul(uniform, build.Scalar(options.label_smoothing, dtype))},
-                  {}, kName);
+  if (options.label_smoothing == 0) {
+    return build.Op("SoftmaxCrossEntropyLoss", {x, labels}, std::move(attributes), kName);
+  }
+  attributes.Set("label_smoothing", static_cast<float>(options.label_smoothing));
+  return build.Op("onnxtrain.SoftmaxCrossEntropyLoss", {x, labels}, std::move(attributes), kName);
 }
 
 Value* ElementLoss(GraphBuilder& build, LossKind kind, Value* x, Value* labels) {
   if (kind == LossKind::kBinaryCrossEntropy) {
-    return MeanOfAll(build, build.Sub(build.Op("Softplus", {x}), build.Mul(x, labels)));
+    return build.Op("onnxtrain.BinaryCrossEntropyWithLogits", {x, labels}, {{"reduction", "mean"}}, kName);
   }
   Value* difference = build.Sub(x, labels);
   if (!build.ok()) return nullptr;

@@ -25,9 +25,8 @@ StatusOr<PassPipeline> StandardPipeline(const PipelineOptions& options) {
   pipeline.Add(BuildBackward(backward));
   pipeline.Add(FoldConstants({}));
   pipeline.Add(MergeEqualNodes());
-  pipeline.Add(EliminateDeadNodes());
   pipeline.Add(AppendOptimizer(options.optimizer));
-  pipeline.Add(EliminateDeadNodes());  // what only the model's own outputs needed
+  pipeline.Add(EliminateDeadNodes());  // not before: until then nothing keeps loss and gradients alive
   pipeline.Add(AccumulateGradients({.micro_batches = options.accumulation}));
   pipeline.Add(InsertAllReduce({.world_size = options.ranks}));
   pipeline.Add(BucketGradients(options.buckets));
