@@ -75,7 +75,10 @@ Value* CountedLabels(GraphBuilder& build, Value* labels, Value* class_weights, c
 Value* CorrectLabels(GraphBuilder& build, Value* logits, Value* labels, const int64_t* ignore_index) {
   Value* best = build.Op("ArgMax", {logits}, {{"axis", int64_t{1}}, {"keepdims", int64_t{0}}}, "best_class");
   Value* right = build.Op("Equal", {best, build.Cast(labels, DType::kInt64)});
-  if (ignore_index != nullptr) right = build.Op("And", {right, Counted(build, labels, *ignore_index)});
+  // A negative number is no class and equals none.
+  if (ignore_index != nullptr && *ignore_index >= 0) {
+    right = build.Op("And", {right, Counted(build, labels, *ignore_index)});
+  }
   if (!build.ok()) return nullptr;
   return SumOfAll(build, build.Cast(right, DType::kDouble), "correct");
 }
