@@ -113,7 +113,8 @@ class Bucketer {
                          [&](const ReducedGradient& gradient) { return gradient.parameter == parameter; });
   }
 
-  // Pack, reduce and unpack right behind the last gradient of the bucket.
+  // Pack and reduce right behind the last gradient of the bucket; unpack where the norm reads it, so that nothing waits for
+  // the reduction before.
   Status Pack(int bucket) {
     const LayoutBucket& shape = program_.layout().buckets()[static_cast<size_t>(bucket)];
     const int64_t number = bucket;
@@ -140,7 +141,7 @@ class Bucketer {
                     {packed->output(0)->name() + "_sum"}, "bucket_gradients", {}};
     ASSIGN_OR_RETURN(Node * reduced, graph_.Insert(before, std::move(reduce)));
     unpack.inputs = {reduced->output(0)};
-    ASSIGN_OR_RETURN(Node * unpacked, graph_.Insert(before, std::move(unpack)));
+    ASSIGN_OR_RETURN(Node * unpacked, graph_.Insert(FindNode(graph_, "onnxtrain.SquaredNorm"), std::move(unpack)));
     for (size_t i = 0; i < members.size(); ++i) Use(*members[i], unpacked->output(i));
     return OkStatus();
   }
@@ -150,7 +151,7 @@ class Bucketer {
     Value* old = gradient.reduce->output(0);
     graph_.SetInput(gradient.optimizer, kOptimizerGradient, value);
     Node* norm = FindNode(graph_, "onnxtrain.SquaredNorm");
-    for (size_t i = 0; norm != nullptr && i < norm->inputs().size(); ++i) {
+    for (size_t i = 0; i < norm->inputs().size(); ++i) {
       if (norm->input(i) != old) continue;
       graph_.SetInput(norm, i, value);
       break;
@@ -180,7 +181,7 @@ class BucketGradientsPass : public Pass {
       return UsageError("the size of a bucket must be above 0");
     }
     Graph* graph = UpdatingGraph(program);
-    if (graph == nullptr || !program.layout().empty()) return false;
+    if (graph == nullptr || !program.layout().empty() || FindNode(*graph, "onnxtrain.SquaredNorm") == nullptr) return false;
     return Bucketer(program, *graph, options_).Run();
   }
 

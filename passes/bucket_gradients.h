@@ -6,7 +6,7 @@
 //          dB_sum, dA_sum = BucketUnpack <bucket, offsets, shapes> (flat_sum)
 //
 // A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right behind
-// the last of them. In an exact cut, parameters that a Gather reads (embeddings) and that are released last stand alone, since
+// the last of them, and unpacked where the norm is taken. In an exact cut, parameters that a Gather reads (embeddings) and that are released last stand alone, since
 // nothing is left to hide their reduction. Hyper-parameters never open another bucket: they become the groups of the Layout.
 #ifndef ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 #define ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_

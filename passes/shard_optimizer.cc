@@ -194,8 +194,8 @@ class Sharder {
     ASSIGN_OR_RETURN(Node * packed, graph.Insert(before, std::move(pack)));
     ASSIGN_OR_RETURN(Value * shard, ReduceScatter(graph, before, packed->output(0), k));
     Value* state = StateValue(graph, bucket.accumulator);
-    if (graph.name() != "first") {
-      ASSIGN_OR_RETURN(shard, AddShard(graph, before, state, shard));
+    if (graph.name() != "first") {  // at the end: before, the sum would wait for the collective
+      ASSIGN_OR_RETURN(shard, AddShard(graph, nullptr, state, shard));
     }
     graph.SetUpdate(state, shard);
     return OkStatus();
@@ -216,7 +216,7 @@ class Sharder {
       ASSIGN_OR_RETURN(Value * shard, ReduceScatter(updating_, reduce, reduce->input(0), k));
       if (scattered_accumulation_) {
         Value* state = StateValue(updating_, buckets_[k].accumulator);
-        ASSIGN_OR_RETURN(shard, AddShard(updating_, reduce, state, shard));
+        ASSIGN_OR_RETURN(shard, AddShard(updating_, FindNode(updating_, "onnxtrain.SquaredNorm"), state, shard));
       }
       shards.push_back(shard);
     }
