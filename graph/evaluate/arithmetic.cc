@@ -71,7 +71,10 @@ Result RunDiv(const Call& call) {
 template <typename T>
 T Modulo(T a, T b, bool fmod) {
   if constexpr (std::is_floating_point_v<T>) {
-    return std::fmod(a, b);
+    const T remainder = std::fmod(a, b);
+    if (fmod || b == T{0} || remainder != remainder) return remainder;
+    if (remainder == T{0}) return std::copysign(T{0}, b);
+    return (remainder < T{0}) != (b < T{0}) ? remainder + b : remainder;
   } else {
     if constexpr (std::is_signed_v<T>) {
       if (b == T{-1}) return T{0};
@@ -85,7 +88,6 @@ T Modulo(T a, T b, bool fmod) {
 Result RunMod(const Call& call) {
   ASSIGN_OR_RETURN(const int64_t fmod, call.Int("fmod", 0));
   if (HasIntegerZero(call.input(1))) return call.Error("remainder of a division by zero");
-  if (IsFloating(call.input(0).dtype()) && fmod == 0) return call.Error("floats need the attribute fmod = 1");
   return Binary(call, [fmod](auto a, auto b) { return Modulo(a, b, fmod != 0); });
 }
 
