@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 #include <cstring>
 #include <filesystem>
@@ -13,7 +14,17 @@
 
 namespace onnxtrain {
 
-TemporaryFolder::TemporaryFolder() : path_((std::filesystem::temp_directory_path() / "onnxtrain.XXXXXX").string()) {
+namespace {
+
+// Memory where the system has it: what tests write is synced again and again.
+std::string FolderForTests() {
+  const std::string memory = "/dev/shm";
+  return ::access(memory.c_str(), W_OK | X_OK) == 0 ? memory : std::filesystem::temp_directory_path().string();
+}
+
+}  // namespace
+
+TemporaryFolder::TemporaryFolder() : path_(FolderForTests() + "/onnxtrain.XXXXXX") {
   CHECK_WITH(mkdtemp(path_.data()) != nullptr, path_);
 }
 
