@@ -85,6 +85,8 @@ class LocalSession : public TrainingSession {
                                                        const Slice& slice) const;
   Status CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const;
   Status Gather();
+  // Weights and buffers by initializer, in the file's element types.
+  StatusOr<std::map<std::string, Tensor>> TrainedTensors();
   TrainingOptions SingleRankOptions(int64_t local_batch) const;
   Status ExplainSlice(const Feeds& feeds, const Slice& slice, int rank, int micro,
                       const std::map<std::string, Tensor>& states);

@@ -14,6 +14,7 @@
 #include "runtime/node_runner.h"
 #include "tools/command.h"
 #include "tools/console.h"
+#include "tools/environment.h"
 #include "tools/model_argument.h"
 #include "tools/run_data.h"
 
@@ -224,7 +225,7 @@ StatusOr<int> RunGrad(const std::vector<std::string>& raw) {
                    BuildGradientProgram(model, training, arguments.with_respect_to));
   const CpuDevice device;
   NodeRunnerOptions runner_options;
-  runner_options.threads = std::max(1, training.threads);
+  runner_options.threads = training.threads > 0 ? training.threads : DefaultThreads();
   runner_options.seed = training.seed;
   ASSIGN_OR_RETURN(std::unique_ptr<NodeRunner> runner,
                    NodeRunner::Create(*made.program.FindGraph("step"), device.kernels(), runner_options));

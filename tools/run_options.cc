@@ -3,6 +3,8 @@
 
 #include <limits>
 
+#include "tools/environment.h"
+
 namespace onnxtrain {
 namespace {
 
@@ -282,6 +284,7 @@ Status CheckTogether(const OptionSet& options, RunOptions& run) {
   if (t.loss != "auto" && t.labels.empty()) return UsageError("--loss " + t.loss + " needs --labels NAME");
   if (t.lr && *t.lr < 0) return UsageError("--lr must not be negative");
   if (options.given("tokens") && run.seq_len < 1) return UsageError("--tokens needs --seq-len");
+  if (run.training.threads == 0) run.training.threads = DefaultThreads();
   return CheckBatch(run);
 }
 
