@@ -5,13 +5,11 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include <cstring>
 #include <limits>
 #include <set>
 
-#include "graph/digest.h"
 #include "graph/program_text.h"
-#include "tests/support/program_runner.h"
+#include "tests/passes/sliced_training.h"
 
 namespace onnxtrain {
 namespace {
@@ -73,42 +71,6 @@ StatusOr<Program> BuildProgram(int64_t local_batch, const Setting& setting) {
   return program;
 }
 
-// The global batch of a step, and slices of it.
-Tensor GlobalBatch(const std::string& name, int64_t width, int step) {
-  return RandomTensor(DType::kDouble, {kGlobalBatch, width}, Fnv1a(name, static_cast<uint64_t>(step)), -1, 1);
-}
-
-Tensor Rows(const Tensor& whole, int64_t begin, int64_t count) {
-  Tensor part(TensorType{whole.dtype(), {count, whole.shape()[1]}});
-  const size_t row = static_cast<size_t>(whole.shape()[1]) * sizeof(double);
-  std::memcpy(part.data(), whole.data() + static_cast<size_t>(begin) * row, static_cast<size_t>(count) * row);
-  return part;
-}
-
-FeedSource SliceOf(int step, int accumulation) {
-  return [=](const Value& input, int rank, int micro_batch) {
-    const int64_t count = input.type().shape[0];
-    const int64_t begin = (rank * accumulation + micro_batch) * count;
-    return Rows(GlobalBatch(input.name(), input.type().shape[1], step), begin, count);
-  };
-}
-
-StatusOr<NamedTensors> Train(const Program& program) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ProgramRunner> runner,
-                   ProgramRunner::Create(program, SeededState(program, 11)));
-  NamedTensors results;
-  for (int step = 0; step < kSteps; ++step) {
-    RETURN_IF_ERROR(runner->Step(SliceOf(step, program.accumulation)));
-    for (const char* name : {"loss", "grad_norm", "applied"}) {
-      ASSIGN_OR_RETURN(Tensor value, runner->ValueOf(0, name));
-      results.emplace(std::string(name) + std::to_string(step), std::move(value));
-    }
-  }
-  ASSIGN_OR_RETURN(NamedTensors state, runner->CanonicalState());
-  results.merge(state);
-  return results;
-}
-
 void ExpectSame(const NamedTensors& actual, const NamedTensors& expected) {
   ASSERT_EQ(actual.size(), expected.size());
   for (const auto& [name, tensor] : expected) {
@@ -122,7 +84,7 @@ const NamedTensors& OneRank() {
   static const NamedTensors results = [] {
     StatusOr<Program> program = BuildProgram(kGlobalBatch, {});
     CHECK_WITH(program.ok(), program.status().message());
-    StatusOr<NamedTensors> trained = Train(*program);
+    StatusOr<NamedTensors> trained = TrainSliced(*program, kGlobalBatch, kSteps);
     CHECK_WITH(trained.ok(), trained.status().message());
     return *std::move(trained);
   }();
@@ -139,7 +101,7 @@ TEST(StandardPipeline, ManyRanksMicroBatchesStagesAndBucketsGiveOneRanksResult) 
           const Setting setting{ranks, zero, accumulation, bytes};
           StatusOr<Program> program = BuildProgram(kGlobalBatch / ranks / accumulation, setting);
           ASSERT_TRUE(program.ok()) << program.status().message();
-          StatusOr<NamedTensors> trained = Train(*program);
+          StatusOr<NamedTensors> trained = TrainSliced(*program, kGlobalBatch, kSteps);
           ASSERT_TRUE(trained.ok()) << trained.status().message();
           ExpectSame(*trained, OneRank());
         }
@@ -169,7 +131,7 @@ TEST(StandardPipeline, IdleRanksChangeNothing) {
       auto runner = ProgramRunner::Create(*program, SeededState(*program, 11));
       ASSERT_TRUE(runner.ok()) << runner.status().message();
       for (int step = 0; step < kSteps; ++step) {
-        const Status run = (*runner)->Step(SliceOf(step, accumulation), {false, true, true});
+        const Status run = (*runner)->Step(SliceOf(kGlobalBatch, step, accumulation), {false, true, true});
         ASSERT_TRUE(run.ok()) << run.message();
       }
       StatusOr<NamedTensors> state = (*runner)->CanonicalState();
@@ -189,7 +151,7 @@ TEST(StandardPipeline, AStepOfIdleRanksIsNotApplied) {
   const NamedTensors before = SeededState(*program, 11);
   auto runner = ProgramRunner::Create(*program, before);
   ASSERT_TRUE(runner.ok()) << runner.status().message();
-  const Status run = (*runner)->Step(SliceOf(0, 1), {true, true});
+  const Status run = (*runner)->Step(SliceOf(kGlobalBatch, 0, 1), {true, true});
   ASSERT_TRUE(run.ok()) << run.message();
   StatusOr<NamedTensors> state = (*runner)->CanonicalState();
   ASSERT_TRUE(state.ok()) << state.status().message();
@@ -213,7 +175,7 @@ TEST(StandardPipeline, EvaluationReadsTheStateOfTheLastStep) {
     auto runner = ProgramRunner::Create(*program, OneRank());
     ASSERT_TRUE(runner.ok()) << runner.status().message();
     const Status run = (*runner)->Evaluate([](const Value& input, int, int) {
-      return GlobalBatch(input.name(), input.type().shape[1], 5);
+      return GlobalBatch(input, kGlobalBatch, 5);
     });
     ASSERT_TRUE(run.ok()) << run.message();
     outputs[index++] = (*runner)->OutputsOf(0);
