@@ -48,6 +48,11 @@ class LiftContext {
   std::vector<Value*> replacements;
 };
 
+// Lifts a node and appends what it becomes at the end of the graph. What follows from constants and known shapes is
+// evaluated on the host (graph/evaluate.h) and becomes a constant, up to max_constant_elements. One value per output name,
+// null for an omitted one; a value may have been there before, where the operator does nothing. Names are made unique.
+StatusOr<std::vector<Value*>> AppendLifted(Graph& graph, ImportedNode node, int64_t max_constant_elements);
+
 }  // namespace onnxtrain
 
 #endif  // ONNXTRAIN_GRAPH_LIFT_H_

@@ -67,6 +67,7 @@ struct OpDef {
   bool collective = false;    // runs on the communication stream; all ranks must issue it in the same order
   bool random = false;        // draws numbers: reads the step counter, never merged, never folded
   bool side_effect = false;   // kept although nothing reads its outputs
+  bool schema_only = false;   // no family defines it: only the types of its outputs are known, from ONNX's schema
 };
 
 class OpRegistry {

@@ -16,6 +16,7 @@ void AddRemainingSchemaOps(OpRegistry& registry) {
     if (canonical == nullptr || canonical->deprecated()) continue;
     OpDef def;
     def.name = prefix + schema.Name();
+    def.schema_only = true;
     def.random = def.name == "Bernoulli" || def.name == "Multinomial" || def.name.starts_with("Random");
     if (registry.Find(def.name) == nullptr) registry.Add(std::move(def));
   }
