@@ -7,7 +7,7 @@
 #include "runtime/cpu/isa/pool_loops.h"
 #include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/parallel_for.h"
-#include "runtime/cpu/pool_window.h"
+#include "runtime/cpu/spatial_window.h"
 #include "runtime/kernel.h"
 
 namespace onnxtrain {
@@ -15,11 +15,16 @@ namespace {
 
 constexpr int64_t kGrainElements = 8192;
 
-// body(plane) over all planes, spread over the team.
+int64_t PlanesOf(const KernelContext& context) {
+  const Shape& shape = context.output_type(0).shape;
+  return shape[0] * shape[1];
+}
+
+// body(plane) over all N * C planes, spread over the team.
 template <typename Body>
-void ForEachPlane(int threads, const PoolWindow& window, const Body& body) {
+void ForEachPlane(int threads, int64_t planes, const SpatialWindow& window, const Body& body) {
   const int64_t work = std::max<int64_t>(1, window.output_size() * window.window_size());
-  ParallelFor(threads, window.planes(), 1 + kGrainElements / work, [&](int64_t begin, int64_t end) {
+  ParallelFor(threads, planes, 1 + kGrainElements / work, [&](int64_t begin, int64_t end) {
     for (int64_t plane = begin; plane < end; ++plane) body(plane);
   });
 }
@@ -27,7 +32,7 @@ void ForEachPlane(int threads, const PoolWindow& window, const Body& body) {
 // body(row of x, row of y, first output of the row, stride, count) for every offset of the window and every row of outputs: all
 // pairs of an input and an output of the plane that belong together.
 template <typename Body>
-void ForEachRun(const PoolWindow& window, const Body& body) {
+void ForEachRun(const SpatialWindow& window, const Body& body) {
   const auto& [depth, height, width] = std::tie(window.axis(0), window.axis(1), window.axis(2));
   for (int64_t d = 0; d < depth.output; ++d) {
     for (int64_t h = 0; h < height.output; ++h) {
@@ -48,7 +53,7 @@ void ForEachRun(const PoolWindow& window, const Body& body) {
 
 // The first largest element of the window of output (d, h, w), as its place in the plane; the last NaN where there is one.
 template <typename T>
-int64_t LargestOf(const PoolWindow& window, const T* x, int64_t d, int64_t h, int64_t w) {
+int64_t LargestOf(const SpatialWindow& window, const T* x, int64_t d, int64_t h, int64_t w) {
   const auto& [depth, height, width] = std::tie(window.axis(0), window.axis(1), window.axis(2));
   int64_t place = -1;
   T largest = -std::numeric_limits<T>::infinity();
@@ -69,7 +74,7 @@ int64_t LargestOf(const PoolWindow& window, const T* x, int64_t d, int64_t h, in
 
 // body(output place, d, h, w) over a plane's outputs.
 template <typename Body>
-void ForEachOutput(const PoolWindow& window, const Body& body) {
+void ForEachOutput(const SpatialWindow& window, const Body& body) {
   int64_t place = 0;
   for (int64_t d = 0; d < window.axis(0).output; ++d) {
     for (int64_t h = 0; h < window.axis(1).output; ++h) {
@@ -81,13 +86,13 @@ void ForEachOutput(const PoolWindow& window, const Body& body) {
 template <typename T>
 class MaxPool : public Kernel {
  public:
-  MaxPool(const KernelContext& context, const PoolWindow& window)
-      : window_(window),
+  MaxPool(const KernelContext& context, const SpatialWindow& window)
+      : window_(window), planes_(PlanesOf(context)),
         column_major_(context.node.attributes().Int("storage_order", 0) != 0),
         threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
-    ForEachPlane(threads_, window_, [&](int64_t plane) {
+    ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
       const T* x = args.input<T>(0) + plane * window_.input_size();
       T* y = args.output<T>(0) + plane * window_.output_size();
       std::fill_n(y, window_.output_size(), -std::numeric_limits<T>::infinity());
@@ -115,7 +120,8 @@ class MaxPool : public Kernel {
     return d + window_.axis(0).input * (h + height * w);
   }
 
-  const PoolWindow window_;
+  const SpatialWindow window_;
+  const int64_t planes_;
   const bool column_major_;
   const int threads_;
   const PoolLoops<T> loops_;
@@ -125,11 +131,11 @@ class MaxPool : public Kernel {
 template <typename T>
 class MaxPoolGradient : public Kernel {
  public:
-  MaxPoolGradient(const KernelContext& context, const PoolWindow& window)
-      : window_(window), threads_(context.threads) {}
+  MaxPoolGradient(const KernelContext& context, const SpatialWindow& window)
+      : window_(window), planes_(PlanesOf(context)), threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
-    ForEachPlane(threads_, window_, [&](int64_t plane) {
+    ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
       const T* dy = args.input<T>(0) + plane * window_.output_size();
       const T* x = args.input<T>(1) + plane * window_.input_size();
       T* dx = args.output<T>(0) + plane * window_.input_size();
@@ -143,15 +149,16 @@ class MaxPoolGradient : public Kernel {
   }
 
  private:
-  const PoolWindow window_;
+  const SpatialWindow window_;
+  const int64_t planes_;
   const int threads_;
 };
 
 // One over the number of elements that each output averages.
 template <typename T>
-std::vector<T> Reciprocals(const PoolWindow& window, bool count_padding) {
+std::vector<T> Reciprocals(const SpatialWindow& window, bool count_padding) {
   const auto count = [&](size_t index, int64_t position) {
-    const PoolWindow::Axis& axis = window.axis(index);
+    const SpatialWindow::Axis& axis = window.axis(index);
     return count_padding ? axis.padded(position) : axis.last(position) - axis.first(position);
   };
   std::vector<T> reciprocals(window.output_size());
@@ -168,11 +175,11 @@ bool CountsPadding(const KernelContext& context) {
 template <typename T>
 class AveragePool : public Kernel {
  public:
-  AveragePool(const KernelContext& context, const PoolWindow& window)
-      : window_(window), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
+  AveragePool(const KernelContext& context, const SpatialWindow& window)
+      : window_(window), planes_(PlanesOf(context)), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
-    ForEachPlane(threads_, window_, [&](int64_t plane) {
+    ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
       const T* x = args.input<T>(0) + plane * window_.input_size();
       T* y = args.output<T>(0) + plane * window_.output_size();
       std::fill_n(y, window_.output_size(), T{0});
@@ -185,7 +192,8 @@ class AveragePool : public Kernel {
   }
 
  private:
-  const PoolWindow window_;
+  const SpatialWindow window_;
+  const int64_t planes_;
   const std::vector<T> reciprocals_;
   const int threads_;
   const PoolLoops<T> loops_;
@@ -195,11 +203,11 @@ class AveragePool : public Kernel {
 template <typename T>
 class AveragePoolGradient : public Kernel {
  public:
-  AveragePoolGradient(const KernelContext& context, const PoolWindow& window)
-      : window_(window), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
+  AveragePoolGradient(const KernelContext& context, const SpatialWindow& window)
+      : window_(window), planes_(PlanesOf(context)), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
-    ForEachPlane(threads_, window_, [&](int64_t plane) {
+    ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
       const T* dy = args.input<T>(0) + plane * window_.output_size();
       T* dx = args.output<T>(0) + plane * window_.input_size();
       std::fill_n(dx, window_.input_size(), T{0});
@@ -211,7 +219,8 @@ class AveragePoolGradient : public Kernel {
   }
 
  private:
-  const PoolWindow window_;
+  const SpatialWindow window_;
+  const int64_t planes_;
   const std::vector<T> reciprocals_;
   const int threads_;
   const PoolLoops<T> loops_;
@@ -254,7 +263,8 @@ using Made = StatusOr<std::unique_ptr<Kernel>>;
 template <template <typename> class KernelOf>
 Made MakeWindowed(const KernelContext& context, const Shape& input, const Shape& output) {
   const Attributes& attributes = context.node.attributes();
-  StatusOr<PoolWindow> window = PoolWindow::Make(attributes, input, output, attributes.Ints("kernel_shape"));
+  ASSIGN_OR_RETURN(const Window sizes, WindowOf(attributes, SpatialOf(input), attributes.Ints("kernel_shape")));
+  StatusOr<SpatialWindow> window = SpatialWindow::Make(sizes, SpatialOf(input), SpatialOf(output));
   if (!window.ok()) return window.status().Prepend(context.node.Describe());
   switch (context.output_type(0).dtype) {
     case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context, *window));

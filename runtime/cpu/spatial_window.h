@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A pool's window over planes [d, h, w]: every number of spatial axes up to three, missing ones in front having one position.
-#ifndef ONNXTRAIN_RUNTIME_CPU_POOL_WINDOW_H_
-#define ONNXTRAIN_RUNTIME_CPU_POOL_WINDOW_H_
+// The window of a pool or convolution over planes [d, h, w]: every number of spatial axes up to three, missing ones in front having one position.
+#ifndef ONNXTRAIN_RUNTIME_CPU_SPATIAL_WINDOW_H_
+#define ONNXTRAIN_RUNTIME_CPU_SPATIAL_WINDOW_H_
 
 #include <algorithm>
 #include <array>
@@ -12,7 +12,7 @@
 
 namespace onnxtrain {
 
-class PoolWindow {
+class SpatialWindow {
  public:
   struct Axis {
     int64_t input = 1, output = 1, kernel = 1, stride = 1, dilation = 1, pad_begin = 0, pad_end = 0;
@@ -43,34 +43,29 @@ class PoolWindow {
     }
   };
 
-  static StatusOr<PoolWindow> Make(const Attributes& attributes, const Shape& input, const Shape& output,
-                                   std::vector<int64_t> kernel) {
-    const Shape spatial = SpatialOf(input);
-    if (spatial.empty() || spatial.size() > 3) {
-      return InvalidModelError("pools have one to three spatial axes, not " + std::to_string(spatial.size()));
+  // `input` and `output` are the spatial sizes.
+  static StatusOr<SpatialWindow> Make(const Window& window, const Shape& input, const Shape& output) {
+    const size_t axes = window.axes();
+    if (axes == 0 || axes > 3) {
+      return InvalidModelError("windows have one to three spatial axes, not " + std::to_string(axes));
     }
-    ASSIGN_OR_RETURN(const Window window, WindowOf(attributes, spatial, std::move(kernel)));
-    PoolWindow made;
-    made.planes_ = input[0] * input[1];
-    for (size_t i = 0; i < spatial.size(); ++i) {
-      made.axes_[3 - spatial.size() + i] = {spatial[i],          output[2 + i],        window.kernel[i],
-                                            window.strides[i],   window.dilations[i],  window.pads_begin[i],
-                                            window.pads_end[i]};
+    SpatialWindow made;
+    for (size_t i = 0; i < axes; ++i) {
+      made.axes_[3 - axes + i] = {input[i],           output[i],            window.kernel[i],  window.strides[i],
+                                  window.dilations[i], window.pads_begin[i], window.pads_end[i]};
     }
     return made;
   }
 
   const Axis& axis(size_t index) const { return axes_[index]; }
-  int64_t planes() const { return planes_; }  // N * C
   int64_t input_size() const { return axes_[0].input * axes_[1].input * axes_[2].input; }
   int64_t output_size() const { return axes_[0].output * axes_[1].output * axes_[2].output; }
   int64_t window_size() const { return axes_[0].kernel * axes_[1].kernel * axes_[2].kernel; }
 
  private:
-  int64_t planes_ = 0;
   std::array<Axis, 3> axes_;
 };
 
 }  // namespace onnxtrain
 
-#endif  // ONNXTRAIN_RUNTIME_CPU_POOL_WINDOW_H_
+#endif  // ONNXTRAIN_RUNTIME_CPU_SPATIAL_WINDOW_H_
