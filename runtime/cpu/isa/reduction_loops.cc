@@ -71,7 +71,7 @@ double Row(const T* x, int64_t n) {
 template <typename F, typename T>
 void Columns(const T* x, int64_t stride, int64_t rows, int64_t columns, double* sums) {
   constexpr int64_t kTile = 512;
-  constexpr int64_t kRows = 64;
+  constexpr int64_t kRows = 16;  // summed in T before they are added up in double
   T tile[kTile];
   for (int64_t c = 0; c < columns; c += kTile) {
     const int64_t width = columns - c < kTile ? columns - c : kTile;
