@@ -28,10 +28,20 @@ bool IsAnonymous(std::string_view name) {
          (StartsWith(name, "val_") && name.find_first_not_of("0123456789", 4) == std::string_view::npos);
 }
 
+// How many inputs of nodes are this value.
+int64_t UsesOf(const OnnxModel& model, const std::string& name) {
+  int64_t uses = 0;
+  for (const ModelNode& node : model.nodes()) uses += std::count(node.inputs.begin(), node.inputs.end(), name);
+  return uses;
+}
+
 void FindFalseTies(const OnnxModel& model, std::vector<std::string>& traps) {
   std::map<std::string, std::vector<std::string>> by_source;
-  for (const auto& [name, source] : model.tied_names()) by_source[source].push_back(name);
+  for (const auto& [name, source] : model.tied_names()) {
+    if (!StartsWith(name, "alias")) by_source[source].push_back(name);  // aten.alias is an operation of the module
+  }
   for (const auto& [source, names] : by_source) {
+    if (UsesOf(model, source) < 2) continue;  // the Identity alone: nothing is shared
     traps.push_back(Listed(names) + (names.size() == 1 ? " is an Identity" : " are Identities") + " of '" + source +
                     "': the exporter merged tensors that held equal numbers, and training the file as it is trains "
                     "them as one. --untie gives each its own");

@@ -46,6 +46,21 @@ g (float[N,2] x) => (float[N,2] y)
                                 HasSubstr("--untie"))));
 }
 
+TEST(Traps, IdentitiesThatTieNothing) {
+  EXPECT_THAT(TrapsOf(R"(
+g (float[N,2] x) => (float[N,2] y)
+<float[2] mask = {1, 2}, float[2] w = {1, 3}>
+{
+  alias = Identity(mask)
+  alias_1 = Identity(mask)
+  copy = Identity(w)
+  a = Mul(x, alias)
+  b = Mul(a, alias_1)
+  y = Mul(b, copy)
+})"),
+              ElementsAre());
+}
+
 TEST(Traps, FoldedWeightsAndCutTies) {
   EXPECT_THAT(TrapsOf(R"(
 g (int64[N,3] x) => (float[N,3,2] y)
