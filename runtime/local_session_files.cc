@@ -66,4 +66,10 @@ Status LocalSession::SaveModel(const std::string& path) {
   return model_.Save(path, updated);
 }
 
+Status LocalSession::ExportInference(const std::string& path) {
+  using Tensors = std::map<std::string, Tensor>;
+  ASSIGN_OR_RETURN(const Tensors trained, TrainedTensors());
+  return UsageError("export to '" + path + "' of " + std::to_string(trained.size()) + " tensors");
+}
+
 }  // namespace onnxtrain

@@ -16,12 +16,17 @@ double LearningRateOf(const TrainingOptions& options) {
   return options.optimizer == "adagrad" ? 1e-2 : options.optimizer == "lion" ? 1e-4 : 1e-3;
 }
 
+int64_t DecayStepsOf(const TrainingOptions& options) {
+  if (options.schedule != "wsd") return 0;
+  return options.decay_steps.value_or(std::max<int64_t>(1, options.max_steps / 10));
+}
+
 AppendOptimizerOptions OptimizerOf(const TrainingOptions& options) {
   AppendOptimizerOptions made;
   made.method = *OptimizerMethodFromName(options.optimizer);
   made.schedule = {options.schedule, LearningRateOf(options), options.min_lr, options.warmup_steps,
                    options.max_steps, options.step_size, options.gamma,
-                   options.decay_steps.value_or(std::max<int64_t>(1, options.max_steps / 10))};
+                   DecayStepsOf(options)};
   if (options.optimizer == "sgd") made.momentum = options.momentum;
   made.nesterov = options.nesterov;
   made.beta1 = options.beta1;
