@@ -160,8 +160,7 @@ class BuildBackwardPass : public Pass {
         const Status body = HasFunctionBody(*node) ? InlineFunctionBody(graph, node)
                                                    : InvalidModelError("there is no function body to take it apart");
         if (!body.ok()) {
-          ruleless.push_back(name + ": " + node->op() + " has no gradient rule (opset " +
-                             std::to_string(kCanonicalOpset) + "), and " + body.message());
+          ruleless.push_back(name + ": no gradient rule, and " + body.message());
           continue;
         }
         ++inlined;
