@@ -3,6 +3,7 @@
 #include "passes/build_backward.h"
 #include "passes/eliminate_dead_nodes.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_matmul.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/pass_registry.h"
 #include "passes/training_pass_options.h"
@@ -31,6 +32,8 @@ PassRegistry MakeRegistry() {
   registry.Add({"eliminate_dead_nodes", "take out what no output and no update needs",
                 [](PassOptions&) { return EliminateDeadNodes(); }});
   registry.Add({"fold_constants", "compute ahead of time what does not depend on inputs or states", MakeFoldConstants});
+  registry.Add({"fuse_matmul", "take transposes, factors and biases around a matrix product into it",
+                [](PassOptions&) { return FuseMatMul(); }});
   registry.Add({"merge_equal_nodes", "make one value of values that are equal by construction",
                 [](PassOptions&) { return MergeEqualNodes(); }});
   AddTrainingPasses(registry);
