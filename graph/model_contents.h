@@ -34,6 +34,11 @@ struct OnnxModel::Contents {
   std::map<std::string, std::string> tied_names;
 };
 
+// Writes a model from its three parts, as OnnxModel::Save describes. `folder` is where external data of `tensors` is.
+Status WriteModelParts(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
+                       const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
+                       const std::map<std::string, const Tensor*>& updates, const std::string& path);
+
 }  // namespace onnxtrain
 
 #endif  // ONNXTRAIN_GRAPH_MODEL_CONTENTS_H_

@@ -56,7 +56,7 @@ class ModelWriter {
   using Updates = std::map<std::string, const Tensor*>;
 
   ModelWriter(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
-              const std::vector<std::unique_ptr<onnx::TensorProto>>& tensors, const std::string& folder,
+              const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
               const Updates& updates, const std::string& path)
       : shell_(shell), graph_(graph), tensors_(tensors), folder_(folder), updates_(updates), path_(path) {}
 
@@ -73,7 +73,7 @@ class ModelWriter {
   Status CheckUpdates() const {
     std::set<std::string> unused;
     for (const auto& [name, tensor] : updates_) unused.insert(name);
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       const auto found = updates_.find(tensor->name());
       if (found == updates_.end()) continue;
       unused.erase(tensor->name());
@@ -89,16 +89,16 @@ class ModelWriter {
   // Those that were external, and all large ones where the file would not fit into one message.
   void ChooseExternal() {
     size_t total = shell_.ByteSizeLong() + graph_.ByteSizeLong();
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       const bool was_external = tensor->data_location() == onnx::TensorProto::EXTERNAL;
-      if (was_external) external_.insert(tensor.get());
+      if (was_external) external_.insert(tensor);
       const auto update = updates_.find(tensor->name());
       total += 64 + tensor->ByteSizeLong() + (update != updates_.end() && !was_external ? update->second->bytes() : 0);
     }
     if (total < static_cast<size_t>(kLargestMessage)) return;
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       const StatusOr<TensorType> type = TensorTypeFromProto(*tensor);
-      if (type.ok() && type->bytes() >= kSmallTensor) external_.insert(tensor.get());
+      if (type.ok() && type->bytes() >= kSmallTensor) external_.insert(tensor);
     }
   }
 
@@ -111,8 +111,8 @@ class ModelWriter {
   Status WriteData() {
     data_name_ = FreeDataName();
     ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(FolderPrefixOf(path_) + data_name_));
-    for (const auto& tensor : tensors_) {
-      if (external_.count(tensor.get()) == 0) continue;
+    for (const onnx::TensorProto* tensor : tensors_) {
+      if (external_.count(tensor) == 0) continue;
       const auto update = updates_.find(tensor->name());
       Tensor loaded;
       if (update == updates_.end()) {
@@ -120,7 +120,7 @@ class ModelWriter {
       }
       const Tensor& bytes = update == updates_.end() ? loaded : *update->second;
       RETURN_IF_ERROR(Align(file, bytes.bytes() >= kLargeTensor ? kPage : kAlignment));
-      offsets_[tensor.get()] = file.position();
+      offsets_[tensor] = file.position();
       RETURN_IF_ERROR(file.Write(bytes.data(), bytes.bytes()));
     }
     return file.Commit();
@@ -153,7 +153,7 @@ class ModelWriter {
   Status WriteModel() {
     const std::string structure = graph_.SerializeAsString();
     size_t graph_bytes = structure.size();
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       onnx::TensorProto storage;
       const size_t bytes = Written(*tensor, storage).ByteSizeLong();
       graph_bytes += 1 + Varint(bytes).size() + bytes;
@@ -164,7 +164,7 @@ class ModelWriter {
     ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path_));
     RETURN_IF_ERROR(WriteString(file, shell_.SerializeAsString()));
     RETURN_IF_ERROR(WriteString(file, static_cast<char>(kGraphTag) + Varint(graph_bytes) + structure));
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       onnx::TensorProto storage;
       const std::string bytes = Written(*tensor, storage).SerializeAsString();
       RETURN_IF_ERROR(WriteString(file, static_cast<char>(kInitializerTag) + Varint(bytes.size())));
@@ -179,7 +179,7 @@ class ModelWriter {
   void RemoveOldData() const {
     if (data_name_.empty()) return;
     std::set<std::string> own;
-    for (const auto& tensor : tensors_) {
+    for (const onnx::TensorProto* tensor : tensors_) {
       for (const onnx::StringStringEntryProto& entry : tensor->external_data()) own.insert(entry.value());
     }
     for (const char* ending : {".data", ".1.data"}) {
@@ -190,7 +190,7 @@ class ModelWriter {
 
   const onnx::ModelProto& shell_;
   const onnx::GraphProto& graph_;
-  const std::vector<std::unique_ptr<onnx::TensorProto>>& tensors_;
+  const std::vector<const onnx::TensorProto*>& tensors_;
   const std::string& folder_;
   const Updates& updates_;
   const std::string& path_;
@@ -202,7 +202,15 @@ class ModelWriter {
 }  // namespace
 
 Status OnnxModel::Save(const std::string& path, const std::map<std::string, const Tensor*>& updated) const {
-  return ModelWriter(*contents_->shell, *contents_->graph, contents_->tensors, folder_, updated, path).Run();
+  std::vector<const onnx::TensorProto*> tensors;
+  for (const auto& tensor : contents_->tensors) tensors.push_back(tensor.get());
+  return WriteModelParts(*contents_->shell, *contents_->graph, tensors, folder_, updated, path);
+}
+
+Status WriteModelParts(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
+                       const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
+                       const std::map<std::string, const Tensor*>& updates, const std::string& path) {
+  return ModelWriter(shell, graph, tensors, folder, updates, path).Run();
 }
 
 }  // namespace onnxtrain
