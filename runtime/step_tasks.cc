@@ -81,7 +81,11 @@ class TaskMaker {
   void FillGapsIn(int storage) {
     for (Gaps& gaps : gaps_) {
       if (gaps.storage != storage) continue;
-      for (const StorageRange& range : gaps.ranges) Add(StepKind::kZeroFill).writes = {range};
+      for (const StorageRange& range : gaps.ranges) {
+        Task& fill = Add(StepKind::kZeroFill);
+        fill.in_graph_order = true;  // early, it would only keep the bucket alive for longer
+        fill.writes = {range};
+      }
       gaps.ranges.clear();
     }
   }

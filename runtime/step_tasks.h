@@ -19,7 +19,7 @@ struct Task {
   int stream = kComputeStream;
   int node = -1;
   int value = -1;  // kFeed, kFetch: index among the graph's inputs or outputs
-  bool in_graph_order = false;  // has a side effect: no later launch before it, no earlier one after it
+  bool in_graph_order = false;  // not before any task of compute that precedes it here: it has a side effect
   std::vector<StorageRange> reads;
   std::vector<StorageRange> writes;  // kCopy: one of each
 };
