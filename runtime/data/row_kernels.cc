@@ -110,6 +110,11 @@ bool ConvertOne(From value, To* to) {
 
 template <typename From, typename To>
 int64_t Convert(const std::byte* from, std::byte* to, int64_t count) {
+  if constexpr (std::is_floating_point_v<To>) {  // every number has a value, and nothing ends the loop early
+#pragma omp simd
+    for (int64_t i = 0; i < count; ++i) Store<To>(to, i, static_cast<To>(Widen(Load<From>(from, i))));
+    return -1;
+  }
   for (int64_t i = 0; i < count; ++i) {
     To value;
     if (!ConvertOne<To>(Widen(Load<From>(from, i)), &value)) return i;
@@ -143,6 +148,7 @@ void Arithmetic(Operation operation, const std::byte* from, std::span<const doub
   size_t channel = 0;
   for (int64_t start = 0; start < count; start += inner) {
     const T number = static_cast<T>(numbers[channel]);
+#pragma omp simd
     for (int64_t i = start; i < start + inner; ++i) Store<T>(to, i, operation(Load<T>(from, i), number));
     channel = channel + 1 == numbers.size() ? 0 : channel + 1;
   }
