@@ -10,6 +10,7 @@
 
 #include "graph/program_text.h"
 #include "tests/passes/sliced_training.h"
+#include "tests/support/planned_runner.h"
 
 namespace onnxtrain {
 namespace {
@@ -106,6 +107,33 @@ TEST(StandardPipeline, ManyRanksMicroBatchesStagesAndBucketsGiveOneRanksResult) 
           ExpectSame(*trained, OneRank());
         }
       }
+    }
+  }
+}
+
+// The plans, proved and carried out by rank threads, give the bits of the graphs run in lock-step.
+TEST(StandardPipeline, PlannedRunsOnRankThreadsGiveTheInterpretersBits) {
+  for (const Setting& setting : {Setting{1, 0, 1, 0.0}, Setting{2, 0, 3, 1.0}, Setting{3, 1, 1, 0.0},
+                                 Setting{4, 2, 3, 500.0}, Setting{8, 1, 3, kInfinity}}) {
+    SCOPED_TRACE(std::to_string(setting.ranks) + " ranks, stage " + std::to_string(setting.zero));
+    StatusOr<Program> program = BuildProgram(kGlobalBatch / setting.ranks / setting.accumulation, setting);
+    ASSERT_TRUE(program.ok()) << program.status().message();
+    auto interpreter = ProgramRunner::Create(*program, OneRank());
+    auto planned = PlannedRunner::Create(*program, OneRank());
+    ASSERT_TRUE(interpreter.ok() && planned.ok()) << planned.status().message();
+    for (int step = 0; step < kSteps; ++step) {
+      const FeedSource feeds = SliceOf(kGlobalBatch, step, setting.accumulation);
+      const Status first = (*interpreter)->Step(feeds);
+      const Status second = (*planned)->Step(feeds);
+      ASSERT_TRUE(first.ok() && second.ok()) << first.message() << second.message();
+    }
+    StatusOr<NamedTensors> expected = (*interpreter)->CanonicalState();
+    StatusOr<NamedTensors> actual = (*planned)->CanonicalState();
+    ASSERT_TRUE(expected.ok() && actual.ok());
+    ASSERT_EQ(actual->size(), expected->size());
+    for (const auto& [name, tensor] : *expected) {
+      SCOPED_TRACE(name);
+      ExpectIdentical(actual->at(name), tensor);
     }
   }
 }

@@ -14,6 +14,7 @@
 #include "graph/program_text.h"
 #include "graph/verifier.h"
 #include "passes/pass_registry.h"
+#include "tests/support/planned_runner.h"
 #include "tests/support/program_runner.h"
 
 namespace onnxtrain {
@@ -82,7 +83,7 @@ FeedSource SeededFeeds(int step, int accumulation, bool same_slices) {
 struct Behaviour {
   NamedTensors state;
   std::vector<NamedTensors> outputs;  // by rank, of the last training graph
-  NamedTensors roles;                 // rank 0
+  NamedTensors roles;                 // rank 0; not of a planned run, which fetches outputs only
   NamedTensors eval;                  // outputs of eval on rank 0
 };
 
@@ -94,24 +95,37 @@ std::set<std::string> BufferNames(const Program& program) {
   return names;
 }
 
-StatusOr<Behaviour> Behave(const Program& program, const NamedTensors& initial, bool same_slices, int steps) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::Create(program, initial));
+Status ReadRoles(const Program& program, const ProgramRunner& runner, Behaviour& behaviour) {
+  const Graph* graph = program.FindGraph(program.accumulation == 1 ? "step" : "last");
+  for (const auto& [role, value] : graph->roles()) {
+    ASSIGN_OR_RETURN(Tensor tensor, runner.ValueOf(0, value->name()));
+    behaviour.roles.emplace(role, std::move(tensor));
+  }
+  return OkStatus();
+}
+
+Status ReadRoles(const Program&, const PlannedRunner&, Behaviour&) { return OkStatus(); }
+
+struct RunOptions {
+  bool same_slices = false;
+  int steps = 2;
+};
+
+template <typename Runner>
+StatusOr<Behaviour> Behave(const Program& program, const NamedTensors& initial, const RunOptions& options) {
+  ASSIGN_OR_RETURN(const std::unique_ptr<Runner> runner, Runner::Create(program, initial));
   Behaviour behaviour;
   const bool trains = program.FindGraph("step") != nullptr || program.FindGraph("last") != nullptr;
-  for (int step = 0; trains && step < steps; ++step) {
-    RETURN_IF_ERROR(runner->Step(SeededFeeds(step, program.accumulation, same_slices)));
+  for (int step = 0; trains && step < options.steps; ++step) {
+    RETURN_IF_ERROR(runner->Step(SeededFeeds(step, program.accumulation, options.same_slices)));
   }
   if (trains) {
     for (int rank = 0; rank < program.world_size; ++rank) behaviour.outputs.push_back(runner->OutputsOf(rank));
-    const Graph* graph = program.FindGraph(program.accumulation == 1 ? "step" : "last");
-    for (const auto& [role, value] : graph->roles()) {
-      ASSIGN_OR_RETURN(Tensor tensor, runner->ValueOf(0, value->name()));
-      behaviour.roles.emplace(role, std::move(tensor));
-    }
+    RETURN_IF_ERROR(ReadRoles(program, *runner, behaviour));
   }
   ASSIGN_OR_RETURN(behaviour.state, runner->CanonicalState());
   if (program.FindGraph("eval") != nullptr) {
-    RETURN_IF_ERROR(runner->Evaluate(SeededFeeds(2, program.accumulation, same_slices)));
+    RETURN_IF_ERROR(runner->Evaluate(SeededFeeds(options.steps, program.accumulation, options.same_slices)));
     behaviour.eval = runner->OutputsOf(0);
   }
   return behaviour;
@@ -145,19 +159,41 @@ bool Extends(std::string_view pass) {
          pass == "append_evaluation";
 }
 
+void ExpectIdenticalTensors(const NamedTensors& planned, const NamedTensors& interpreted, const std::string& what) {
+  EXPECT_EQ(planned.size(), interpreted.size()) << what;
+  for (const auto& [name, tensor] : interpreted) {
+    SCOPED_TRACE(what + " " + name + " of the planned run, against the interpreter");
+    ASSERT_TRUE(planned.contains(name));
+    ExpectIdentical(planned.at(name), tensor);
+  }
+}
+
+// The plans of all graphs, proved and carried out by rank threads, give the interpreter's bits.
+void ExpectPlannedRunAgrees(const Program& program, const NamedTensors& initial, const RunOptions& options,
+                            const Behaviour& interpreted) {
+  StatusOr<Behaviour> planned = Behave<PlannedRunner>(program, initial, options);
+  ASSERT_TRUE(planned.ok()) << "planned run: " << planned.status().message();
+  ExpectIdenticalTensors(planned->state, interpreted.state, "state");
+  ExpectIdenticalTensors(planned->eval, interpreted.eval, "eval output");
+  ASSERT_EQ(planned->outputs.size(), interpreted.outputs.size());
+  for (size_t rank = 0; rank < planned->outputs.size(); ++rank) {
+    ExpectIdenticalTensors(planned->outputs[rank], interpreted.outputs[rank], "output");
+  }
+}
+
 void ExpectSameMeaning(const GoldenCase& golden, const Program& before, const Program& after) {
-  const bool same_slices = before.world_size != after.world_size || before.accumulation != after.accumulation;
+  const bool spreads = before.world_size != after.world_size || before.accumulation != after.accumulation;
+  const RunOptions options{.same_slices = spreads, .steps = Extends(golden.pass) ? 1 : 2};
   NamedTensors initial = SeededState(before, kSeed);
-  const int steps = Extends(golden.pass) ? 1 : 2;
-  StatusOr<Behaviour> was = Behave(before, initial, same_slices, steps);
-  StatusOr<Behaviour> is = Behave(after, initial, same_slices, steps);
+  StatusOr<Behaviour> was = Behave<ProgramRunner>(before, initial, options);
+  StatusOr<Behaviour> is = Behave<ProgramRunner>(after, initial, options);
   ASSERT_TRUE(was.ok()) << "before: " << was.status().message();
   ASSERT_TRUE(is.ok()) << "after: " << is.status().message();
   const std::set<std::string> by_micro_batch =
       before.accumulation == after.accumulation ? std::set<std::string>() : BufferNames(before);
   const double near = Tolerance(before);
   int compared = ExpectCommonNear(was->eval, is->eval, near, "eval output");
-  const size_t ranks = same_slices ? std::min<size_t>(1, was->outputs.size()) : was->outputs.size();
+  const size_t ranks = spreads ? std::min<size_t>(1, was->outputs.size()) : was->outputs.size();
   const bool replaces_outputs = golden.pass == "append_optimizer";
   for (size_t rank = 0; rank < ranks && !replaces_outputs; ++rank) {
     compared += ExpectCommonNear(was->outputs[rank], is->outputs[rank], near, "output");
@@ -169,6 +205,7 @@ void ExpectSameMeaning(const GoldenCase& golden, const Program& before, const Pr
     for (const auto& [name, tensor] : was->state) EXPECT_TRUE(is->state.contains(name)) << name << " is gone";
   }
   EXPECT_GT(compared, 0) << "nothing to compare";
+  ExpectPlannedRunAgrees(after, initial, options, *is);
 }
 
 void ExpectRoundTrip(const std::string& text) {

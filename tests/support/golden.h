@@ -9,7 +9,8 @@
 //   5. write, read, write gives the same text;
 //   6. both programs mean the same on real ranks: from seeded state and feeds, two steps give the same canonical state, outputs and
 //      roles on world_size ranks. Where the pass itself spreads the step over ranks or micro-batches, every slice is
-//      fed the same data, so that the mean over the global batch stays what it was. A line "# not run: <reason>" leaves this
+//      fed the same data, so that the mean over the global batch stays what it was. The program after is run twice, by an
+//      interpreter in lock-step and as a session does it, planned, proved and on rank threads, to the same bits. A line "# not run: <reason>" leaves this
 //      demand out.
 #ifndef ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
 #define ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
