@@ -80,8 +80,7 @@ class InferenceExporter {
                                                      [](const ModelDim& dim) { return dim.value == 1; });
       if (scalar && IsFloating(output.dtype)) scalars.push_back(output.name);
     }
-    const bool certain = scalars.size() == 1 && (names.size() > 1 || !ClassLosses(scalars[0]).empty());
-    return certain ? scalars[0] : std::string();
+    return scalars.size() == 1 ? scalars[0] : std::string();
   }
 
   // ---- taking the loss out

@@ -12,8 +12,9 @@
 namespace onnxtrain {
 
 struct InferenceExportOptions {
-  // The graph output that is the loss; "" where the loss was appended by training and is not in the file. Not set: the
-  // only output of the graph that is a floating-point scalar and is computed by a loss operator or beside other outputs.
+  // The graph output that is the loss; "" where the loss was appended by training and is not in the file. Not set:
+  // the only output that is declared as a floating-point scalar (one element), as `--loss auto` takes it; none where there
+  // are several or no such outputs.
   std::optional<std::string> loss;
 };
 

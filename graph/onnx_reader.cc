@@ -85,6 +85,17 @@ class Specializer {
     return OkStatus();
   }
 
+  // Data that is fed as double counts as what the file declares.
+  std::map<std::string, TensorType> DeclaredDTypes(const std::vector<ModelValue>& inputs) const {
+    std::map<std::string, TensorType> types = options_.inputs;
+    for (const ModelValue& input : inputs) {
+      const auto found = types.find(input.name);
+      const bool widened = options_.widen_to_double && found != types.end() && found->second.dtype == DType::kDouble;
+      if (widened && IsFloating(input.dtype)) found->second.dtype = input.dtype;
+    }
+    return types;
+  }
+
   Status AddInputs() {
     const std::unordered_set<std::string> needed = NamesNeededFor(model_.graph(), wanted_);
     std::vector<ModelValue> inputs;
@@ -98,7 +109,7 @@ class Specializer {
         return UsageError("the model has no input '" + name + "'" + DidYouMean(name, names));
       }
     }
-    ASSIGN_OR_RETURN(const auto types, BindInputs(inputs, options_.inputs, options_.dims));
+    ASSIGN_OR_RETURN(const auto types, BindInputs(inputs, DeclaredDTypes(inputs), options_.dims));
     for (const ModelValue& input : inputs) {
       if (graph_.FindValue(input.name) != nullptr) return InvalidModelError("two inputs are named '" + input.name + "'");
       TensorType type = types.at(input.name);

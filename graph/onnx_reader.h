@@ -22,7 +22,7 @@ namespace onnxtrain {
 
 struct SpecializeOptions {
   // Concrete types of fed inputs, by name: those of the data at hand. An input without an entry takes its declared type
-  // with `dims` put in.
+  // with `dims` put in. With widen_to_double the element type is the file's or double.
   std::map<std::string, TensorType> inputs;
   // Values of symbols; more follow from `inputs`.
   std::map<std::string, int64_t> dims;

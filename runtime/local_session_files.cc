@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Checkpoints and model files of a LocalSession.
+#include "graph/inference_export.h"
 #include "runtime/checkpoint.h"
 #include "runtime/local_session.h"
 
@@ -69,7 +70,15 @@ Status LocalSession::SaveModel(const std::string& path) {
 Status LocalSession::ExportInference(const std::string& path) {
   using Tensors = std::map<std::string, Tensor>;
   ASSIGN_OR_RETURN(const Tensors trained, TrainedTensors());
-  return UsageError("export to '" + path + "' of " + std::to_string(trained.size()) + " tensors");
+  std::map<std::string, const Tensor*> updated;
+  for (const auto& [name, tensor] : trained) updated[name] = &tensor;
+  InferenceExportOptions options;
+  const bool inside = options_.loss == "auto";
+  if (!inside) options.loss = "";  // appended by training: not in the file
+  for (const ModelValue& output : model_.outputs()) {
+    if (inside && output.name == options_.loss_on) options.loss = output.name;
+  }
+  return onnxtrain::ExportInference(model_, options, updated, path);
 }
 
 }  // namespace onnxtrain

@@ -265,6 +265,8 @@ TEST(Specialize, CastsThatChangeNothingGo) {
 TEST(Specialize, DoubleReachesEverything) {
   SpecializeOptions options = States({"w"});
   options.widen_to_double = true;
+  options.inputs["x"] = {DType::kFloat, {2}};
+  options.inputs["h"] = {DType::kDouble, {2}};
   const std::string body = Body(std::string(kHeader) + R"(
       g (float[2] x, float16[2] h, int64[2] i) => (float[2] y) <float[2] w = {1, 2}, float[2] k = {0.5, 1}, int64[1] n = {2}> {
         a = Mul (x, w)
