@@ -261,7 +261,18 @@ Status LocalSession::Gather() {
     }
     RETURN_IF_ERROR(team_->Synchronize());
   }
+  RETURN_IF_ERROR(ShareBuffers());
   replicas_stale_ = false;
+  return OkStatus();
+}
+
+Status LocalSession::ShareBuffers() {
+  if (options_.ranks == 1) return OkStatus();
+  for (const std::string& name : states_->names()) {
+    if (!name.starts_with("buffer/")) continue;
+    ASSIGN_OR_RETURN(const Tensor of_rank_0, states_->Read(name));
+    RETURN_IF_ERROR(states_->Write(name, of_rank_0));
+  }
   return OkStatus();
 }
 

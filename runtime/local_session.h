@@ -84,7 +84,9 @@ class LocalSession : public TrainingSession {
   StatusOr<std::vector<const std::byte*>> FeedPointers(const Graph& graph, const Feeds& feeds,
                                                        const Slice& slice) const;
   Status CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const;
-  Status Gather();
+  Status Gather();  // what evaluation reads: replicas, and buffers
+  // Running statistics come from each rank's own samples in training; those of rank 0 count.
+  Status ShareBuffers();
   // Weights and buffers by initializer, in the file's element types.
   StatusOr<std::map<std::string, Tensor>> TrainedTensors();
   TrainingOptions SingleRankOptions(int64_t local_batch) const;
