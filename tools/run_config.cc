@@ -91,7 +91,7 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   if (run.target_shift != 1) json["target-shift"] = run.target_shift;
   if (run.save_every) json["save-every"] = *run.save_every;
   if (run.eval_every) json["eval-every"] = *run.eval_every;
-  json["keep"] = run.keep;
+  if (run.keep > 0) json["keep"] = run.keep;
   json["log-every"] = run.log_every;
   AddLists(run, json);
   return json.dump(2) + "\n";
