@@ -202,6 +202,26 @@ KernelFactory ArithmeticFactory(BinaryFunction function, int64_t grain) {
   };
 }
 
+// The remainder with the sign of b, as Python's %.
+template <typename T>
+T FloorMod(T a, T b) {
+  const T rest = std::fmod(a, b);
+  if (b == T(0) || std::isnan(rest)) return rest;
+  if (rest == T(0)) return std::copysign(T(0), b);
+  return (rest < T(0)) != (b < T(0)) ? rest + b : rest;
+}
+
+StatusOr<std::unique_ptr<Kernel>> MakeMod(const KernelContext& context) {
+  const DType dtype = context.input_type(0).dtype;
+  if (!AllInputsAre(context, dtype)) return UnsupportedTypes(context);
+  if (IsInteger(dtype)) return MakeInteger(context);
+  if (context.node.attributes().Int("fmod", 0) != 0) return MakeFloat(context, BinaryFunction::kFmod, kLibraryGrain, 1);
+  return ForElementType(FloatTypes(), dtype, context, [&](auto tag) -> std::unique_ptr<Kernel> {
+    using T = typename decltype(tag)::type;
+    return std::make_unique<FoldKernel<T>>(context, &PlainLoop<&FloorMod<T>, T, T>, kLibraryGrain, T(1));
+  });
+}
+
 StatusOr<std::unique_ptr<Kernel>> MakeMean(const KernelContext& context) {
   if (!AllInputsAre(context, context.input_type(0).dtype)) return UnsupportedTypes(context);
   return MakeFloat(context, BinaryFunction::kAdd, kMoveGrain, 1.0 / static_cast<double>(context.node.inputs().size()));
@@ -375,7 +395,7 @@ void AddElementwiseKernels(KernelRegistry& registry) {
   registry.Add("Max", ArithmeticFactory(BinaryFunction::kMax, kMoveGrain));
   registry.Add("Min", ArithmeticFactory(BinaryFunction::kMin, kMoveGrain));
   registry.Add("Sum", ArithmeticFactory(BinaryFunction::kAdd, kMoveGrain));
-  registry.Add("Mod", ArithmeticFactory(BinaryFunction::kFmod, kLibraryGrain));
+  registry.Add("Mod", MakeMod);
   registry.Add("PRelu", ArithmeticFactory(BinaryFunction::kPRelu, kMoveGrain));
   registry.Add("Mean", MakeMean);
   registry.Add("Pow", MakePow);
