@@ -100,7 +100,10 @@ Status LiftSpaceToDepth(LiftContext& lift) {
   Value* x = lift.node.inputs[0];
   const Shape& s = x->type().shape;
   if (s[2] % b != 0 || s[3] % b != 0) return InvalidModelError("SpaceToDepth: blocksize does not divide the image");
-  lift.ReplaceOutputs({PermuteBlocks(lift.build, x, {s[0], s[1], s[2] / b, b, s[3] / b, b}, {0, 3, 5, 1, 2, 4},
+  const bool depth_first = lift.node.attributes.String("mode", "DCR") == "DCR";
+  const std::vector<int64_t> permutation = depth_first ? std::vector<int64_t>{0, 3, 5, 1, 2, 4}
+                                                       : std::vector<int64_t>{0, 1, 3, 5, 2, 4};
+  lift.ReplaceOutputs({PermuteBlocks(lift.build, x, {s[0], s[1], s[2] / b, b, s[3] / b, b}, permutation,
                                      {s[0], s[1] * b * b, s[2] / b, s[3] / b})});
   return lift.build.status();
 }
