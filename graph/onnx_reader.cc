@@ -88,6 +88,7 @@ class Specializer {
   // Data that is fed as double counts as what the file declares.
   std::map<std::string, TensorType> DeclaredDTypes(const std::vector<ModelValue>& inputs) const {
     std::map<std::string, TensorType> types = options_.inputs;
+    for (const auto& [name, tensor] : options_.constants) types[name] = tensor.type();
     for (const ModelValue& input : inputs) {
       const auto found = types.find(input.name);
       const bool widened = options_.widen_to_double && found != types.end() && found->second.dtype == DType::kDouble;
@@ -104,7 +105,7 @@ class Specializer {
       names.push_back(input.name);
       if (needed.count(input.name) != 0) inputs.push_back(input);
     }
-    for (const auto& [name, type] : options_.inputs) {
+    for (const auto& [name, type] : DeclaredDTypes(inputs)) {
       if (std::find(names.begin(), names.end(), name) == names.end()) {
         return UsageError("the model has no input '" + name + "'" + DidYouMean(name, names));
       }
@@ -114,7 +115,10 @@ class Specializer {
       if (graph_.FindValue(input.name) != nullptr) return InvalidModelError("two inputs are named '" + input.name + "'");
       TensorType type = types.at(input.name);
       type.dtype = importer_.Widened(type.dtype);
-      Value* value = graph_.AddInput(input.name, std::move(type));
+      const auto content = options_.constants.find(input.name);
+      Value* value = content == options_.constants.end()
+                         ? graph_.AddInput(input.name, std::move(type))
+                         : graph_.AddConstant(input.name, importer_.Widened(content->second));
       importer_.MarkNamed(value);
       scope_.names[input.name] = {Binding::Kind::kValue, value, {}, {}};
     }

@@ -26,6 +26,8 @@ struct SpecializeOptions {
   std::map<std::string, TensorType> inputs;
   // Values of symbols; more follow from `inputs`.
   std::map<std::string, int64_t> dims;
+  // Inputs whose content is part of the model: they become constants, so that shapes may depend on them.
+  std::map<std::string, Tensor> constants;
   // Whether an initializer becomes a state of its name; every other one is a constant. Null: none does.
   std::function<bool(const ModelInitializer&)> is_state;
   // What the graph must compute: graph outputs, or any other values of the main graph. Empty: all graph outputs. Each
