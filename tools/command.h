@@ -26,6 +26,7 @@ StatusOr<int> RunEval(const std::vector<std::string>& arguments);
 StatusOr<int> RunGrad(const std::vector<std::string>& arguments);
 StatusOr<int> RunInspect(const std::vector<std::string>& arguments);
 StatusOr<int> RunOpt(const std::vector<std::string>& arguments);
+StatusOr<int> RunTest(const std::vector<std::string>& arguments);
 StatusOr<int> RunTrain(const std::vector<std::string>& arguments);
 
 // The whole program: dispatch, help, error text on stderr, exit code.

@@ -15,6 +15,7 @@ constexpr Command kCommands[] = {
     {"inspect", "what a model holds, what would train and why", RunInspect},
     {"check", "can this model be trained?", RunCheck},
     {"opt", "runs the listed passes and prints the graph as text", RunOpt},
+    {"test", "runs ONNX backend test folders", RunTest},
 };
 
 std::string Overview() {
