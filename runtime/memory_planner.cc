@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstdint>
-#include <numeric>
 
 namespace onnxtrain {
 namespace {
@@ -41,11 +40,15 @@ class Packing {
   const Lifetime& life(int block) const { return lifetimes_[static_cast<size_t>(block)]; }
   size_t& offset(int block) { return plan_.offsets[static_cast<size_t>(block)]; }
 
-  bool Conflict(int a, int b) const { return !EndsBefore(life(a), life(b)) && !EndsBefore(life(b), life(a)); }
+  // What happens before is issued before, so one direction is enough.
+  bool Conflict(int a, int b) const {
+    const Lifetime& first = life(a).last_step < life(b).first_step ? life(a) : life(b);
+    const Lifetime& second = &first == &life(a) ? life(b) : life(a);
+    return first.last_step >= second.first_step || !EndsBefore(first, second);
+  }
 
   void Place(int block) {
     const size_t bytes = Padded(life(block).bytes);
-    if (bytes == 0) return;
     size_t best = SIZE_MAX;
     size_t best_gap = SIZE_MAX;
     size_t top = 0;  // end of the conflicting blocks seen so far
@@ -72,9 +75,7 @@ class Packing {
 };
 
 template <typename Key>
-std::vector<int> OrderBy(size_t count, Key key) {
-  std::vector<int> order(count);
-  std::iota(order.begin(), order.end(), 0);
+std::vector<int> OrderBy(std::vector<int> order, Key key) {
   std::stable_sort(order.begin(), order.end(), [&](int a, int b) { return key(a) > key(b); });
   return order;
 }
@@ -84,7 +85,7 @@ std::vector<int> PeakFirst(const std::vector<int>& order, const MemoryPlan& plan
   std::vector<int> next = order;
   std::stable_partition(next.begin(), next.end(), [&](int block) {
     const size_t i = static_cast<size_t>(block);
-    return lifetimes[i].bytes != 0 && plan.offsets[i] + Padded(lifetimes[i].bytes) == plan.bytes;
+    return plan.offsets[i] + Padded(lifetimes[i].bytes) == plan.bytes;
   });
   return next;
 }
@@ -101,22 +102,28 @@ bool EndsBefore(const Lifetime& first, const Lifetime& second) {
 }
 
 MemoryPlan PlanMemory(const std::vector<Lifetime>& lifetimes) {
-  constexpr int kClimbs = 12;
-  const size_t count = lifetimes.size();
+  // Pairs of blocks that may be compared: some tens of milliseconds, whatever the size of the graph.
+  constexpr size_t kEffort = 20'000'000;
+  constexpr size_t kMostRuns = 48;
+  std::vector<int> blocks;
+  for (size_t i = 0; i < lifetimes.size(); ++i) {
+    if (lifetimes[i].bytes != 0) blocks.push_back(static_cast<int>(i));
+  }
+  const size_t count = blocks.size();
   const auto life = [&](int block) -> const Lifetime& { return lifetimes[static_cast<size_t>(block)]; };
   const auto span = [&](int block) { return life(block).last_step - life(block).first_step; };
   const std::vector<std::vector<int>> orders = {
-      OrderBy(count, [&](int b) { return life(b).bytes; }),
-      OrderBy(count, [&](int b) { return std::pair(span(b), life(b).bytes); }),
-      OrderBy(count, [&](int b) { return static_cast<double>(life(b).bytes) * (span(b) + 1); }),
-      OrderBy(count, [&](int b) { return -life(b).first_step; }),
+      OrderBy(blocks, [&](int b) { return life(b).bytes; }),
+      OrderBy(blocks, [&](int b) { return std::pair(span(b), life(b).bytes); }),
+      OrderBy(blocks, [&](int b) { return static_cast<double>(life(b).bytes) * (span(b) + 1); }),
+      OrderBy(blocks, [&](int b) { return -life(b).first_step; }),
   };
   const size_t bound = LowerBound(lifetimes);
   Packing packing(lifetimes);
-  MemoryPlan best;
-  best.bytes = SIZE_MAX;
+  MemoryPlan best{std::vector<size_t>(lifetimes.size(), 0), count == 0 ? 0 : SIZE_MAX, 0};
+  const size_t runs = std::clamp(kEffort / (count * count + 1), orders.size(), kMostRuns) / orders.size();
   for (std::vector<int> order : orders) {
-    for (int climb = 0; climb < kClimbs && !CloseTo(best.bytes, bound); ++climb) {
+    for (size_t climb = 0; climb < runs && !CloseTo(best.bytes, bound); ++climb) {
       MemoryPlan plan = packing.Run(order);
       std::vector<int> next = PeakFirst(order, plan, lifetimes);
       if (plan.bytes < best.bytes) best = std::move(plan);
@@ -124,7 +131,6 @@ MemoryPlan PlanMemory(const std::vector<Lifetime>& lifetimes) {
       order = std::move(next);
     }
   }
-  if (count == 0) best.bytes = 0;
   best.lower_bound = bound;
   return best;
 }

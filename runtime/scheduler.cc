@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/cost.h"
 #include "runtime/memory_planner.h"
 #include "runtime/step_emitter.h"
 #include "runtime/step_tasks.h"
@@ -13,19 +14,17 @@
 namespace onnxtrain {
 namespace {
 
-// Rough microseconds where the caller has no cost model: 10 GB/s of memory, 10 Gbit/s and 20 us of link.
-double RoughCost(const Task& task, size_t bytes) {
-  constexpr double kMemoryBytesPerUs = 10e3;
-  constexpr double kLinkBytesPerUs = 1250;
-  if (task.stream == kCommunicationStream) return 20 + static_cast<double>(bytes) / kLinkBytesPerUs;
-  return 1 + static_cast<double>(bytes) / kMemoryBytesPerUs;
-}
-
 size_t BytesOf(const Task& task) {
   size_t bytes = 0;
   for (const StorageRange& range : task.reads) bytes += range.bytes;
   for (const StorageRange& range : task.writes) bytes += range.bytes;
   return bytes;
+}
+
+double DefaultCost(const Node& node) {
+  CostModel model;
+  model.world_size = 2;
+  return NodeMicroseconds(node, model);
 }
 
 class Scheduler {
@@ -45,10 +44,11 @@ class Scheduler {
 
  private:
   double CostOf(const Task& task) const {
-    if (options_.cost_us && task.kind == StepKind::kLaunch) {
-      return options_.cost_us(*storages_.nodes()[static_cast<size_t>(task.node)]);
+    if (task.kind != StepKind::kLaunch) {
+      return static_cast<double>(BytesOf(task)) / (CostModel().memory_gbps * 1e3);
     }
-    return RoughCost(task, BytesOf(task));
+    const Node& node = *storages_.nodes()[static_cast<size_t>(task.node)];
+    return options_.cost_us ? options_.cost_us(node) : DefaultCost(node);
   }
 
   ExecutionPlan MakePlan() const {

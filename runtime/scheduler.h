@@ -25,8 +25,8 @@ struct ScheduleOptions {
   const PersistentPlacements* persistent = nullptr;
   // Scratch bytes of the node's kernel; `index` is its place in graph order. Null: no kernel needs any.
   std::function<size_t(const Node& node, int index)> workspace_bytes;
-  // Microseconds a node takes on its stream; must be equal on all ranks. Null: a rough figure from its bytes. It decides
-  // only where compute steps aside for a collective.
+  // Microseconds a node takes on its stream; must be equal on all ranks. Null: that of graph/cost.h with its
+  // defaults, on two ranks. It decides only where compute steps aside for a collective.
   std::function<double(const Node& node)> cost_us;
   // Persistent and transient bytes together; 0: no limit. A plan that does not fit is tried again with fewer buckets in
   // flight, then refused with ResourceExhausted.
