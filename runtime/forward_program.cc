@@ -10,10 +10,6 @@
 namespace onnxtrain {
 namespace {
 
-DType FedDType(const ModelValue& input, const TrainingOptions& options) {
-  return options.dtype == DType::kDouble && IsFloating(input.dtype) ? DType::kDouble : input.dtype;
-}
-
 // The value of a declared dimension that neither feed nor number gives.
 StatusOr<int64_t> DimOf(const ModelValue& input, size_t axis, const TrainingOptions& options, int64_t local_batch) {
   const ModelDim& dim = (*input.dims)[axis];
@@ -29,7 +25,7 @@ StatusOr<TensorType> DeclaredType(const ModelValue& input, const TrainingOptions
   if (!input.dims) {
     return UsageError("input '" + input.name + "' declares no shape: give data for it");
   }
-  TensorType type{FedDType(input, options), {}};
+  TensorType type{input.dtype, {}};
   for (size_t axis = 0; axis < input.dims->size(); ++axis) {
     ASSIGN_OR_RETURN(const int64_t dim, DimOf(input, axis, options, local_batch));
     type.shape.push_back(dim);
@@ -180,6 +176,8 @@ StatusOr<std::map<std::string, TensorType>> BoundInputs(const OnnxModel& model, 
     const auto feed = options.feeds.find(input.name);
     if (feed != options.feeds.end()) {
       bound[input.name] = FedType(feed->second, local_batch, options);
+      // The graph is read in its own types and widened as a whole.
+      if (bound[input.name].dtype == DType::kDouble && options.dtype == DType::kDouble) bound[input.name].dtype = input.dtype;
     } else {
       ASSIGN_OR_RETURN(bound[input.name], DeclaredType(input, options, local_batch));
     }
