@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/tensor_proto_file.h"
 
+#include <onnx/onnx_pb.h>
+
 #include <fstream>
 #include <sstream>
 
 #include "graph/onnx_proto.h"
-#include "onnx/onnx_pb.h"
 
 namespace onnxtrain {
 
