@@ -57,4 +57,17 @@ StatusOr<Body> SchemaFunctionBody(const onnx::NodeProto& node, const std::vector
   }
 }
 
+Status CheckNodeForm(const onnx::NodeProto& node, int opset) {
+  try {
+    const onnx::OpSchema* schema = onnx::OpSchemaRegistry::Schema(node.op_type(), opset, node.domain());
+    if (schema != nullptr) schema->Verify(node);
+    if (schema == nullptr && node.domain().empty()) {
+      return InvalidModelError("ONNX has no operator '" + node.op_type() + "' in opset " + std::to_string(opset));
+    }
+  } catch (const std::exception& error) {
+    return InvalidModelError(error.what());
+  }
+  return OkStatus();
+}
+
 }  // namespace onnxtrain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The function body that ONNX's schema gives an operator. For sources of this folder.
+// What ONNX's schema says of a node as the file has it. For sources of this folder.
 #ifndef ONNXTRAIN_GRAPH_FUNCTION_BODY_H_
 #define ONNXTRAIN_GRAPH_FUNCTION_BODY_H_
 
@@ -21,6 +21,10 @@ namespace onnxtrain {
 // schema's defaults by the caller through the returned attribute_proto.
 StatusOr<std::unique_ptr<onnx::FunctionProto>> SchemaFunctionBody(const onnx::NodeProto& node,
                                                                   const std::vector<TensorType>& inputs, int opset);
+
+// Counts of inputs and outputs, and names, kinds and presence of attributes, by the schema of the node's opset. Payloads of
+// attributes are not looked at. OK for domains that ONNX does not know.
+Status CheckNodeForm(const onnx::NodeProto& node, int opset);
 
 }  // namespace onnxtrain
 

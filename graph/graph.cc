@@ -127,7 +127,11 @@ StatusOr<Node*> Graph::Insert(Node* before, NodeSpec spec) {
     }
     spec.output_types = *std::move(types);
   }
-  CHECK_WITH(spec.output_types.size() >= spec.output_names.size(), "inference of " + spec.op);
+  if (spec.output_types.size() < spec.output_names.size()) {
+    return InvalidModelError(spec.op + (spec.origin.empty() ? "" : " from " + spec.origin) + " has " +
+                             std::to_string(spec.output_types.size()) + " outputs, not " +
+                             std::to_string(spec.output_names.size()));
+  }
 
   auto node = std::make_unique<Node>();
   node->def_ = def;

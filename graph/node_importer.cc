@@ -198,6 +198,9 @@ NodeImporter::Bindings NodeImporter::Dispatch(Call& call) {
     return InvalidModelError(call.origin + ": the model does not import the domain '" + Domain(call.node) +
                              "', and has no function of that name");
   }
+  if (call.node.op_type().empty() || call.node.op_type().find('.') != std::string::npos) {
+    return InvalidModelError(call.origin + ": '" + call.node.op_type() + "' is no name of an operator");
+  }
   if (call.op == "If") return ImportIf(call);
   if (call.op == "Loop" || call.op == "Scan") {
     return InvalidModelError(call.origin + ": loops are not supported; export the model with the loop unrolled");
@@ -393,7 +396,26 @@ void NodeImporter::WidenAttributes(ImportedNode& node) const {
   }
 }
 
+// Lifting rules and inference may rely on what the schema of the file's opset demands.
+Status NodeImporter::CheckForm(const Call& call) {
+  onnx::NodeProto node;
+  node.set_op_type(call.node.op_type());
+  node.set_domain(Domain(call.node));
+  *node.mutable_output() = call.node.output();
+  for (const Binding& binding : call.inputs) node.add_input(binding.value == nullptr ? "" : binding.value->name());
+  for (const auto& [name, attribute] : call.attributes) {
+    onnx::AttributeProto* made = node.add_attribute();
+    made->set_name(name);
+    made->set_type(attribute->type());
+    if (attribute->has_t()) made->mutable_t();
+    if (attribute->has_tp()) made->mutable_tp();
+    if (attribute->has_g()) made->mutable_g();
+  }
+  return CheckNodeForm(node, static_cast<int>(call.opset)).Prepend(call.origin);
+}
+
 NodeImporter::Bindings NodeImporter::ImportGeneric(Call& call) {
+  RETURN_IF_ERROR(CheckForm(call));
   const OpDef* def = graph_.registry().Find(call.op);
   if (def == nullptr || def->schema_only) {
     ASSIGN_OR_RETURN(std::optional<std::vector<Binding>> body, ImportBody(call));

@@ -104,6 +104,7 @@ class NodeImporter {
   Bindings ImportSplit(Call& call);
   Bindings ImportConcat(Call& call, const std::vector<Value*>& elements);
   Bindings ImportGeneric(Call& call);
+  static Status CheckForm(const Call& call);
   Bindings ImportCast(Call& call);
   Bindings FunctionOutputs(const onnx::FunctionProto& function, const onnx::NodeProto& call, const Scope& scope);
   StatusOr<std::optional<std::vector<Binding>>> ImportBody(Call& call);
