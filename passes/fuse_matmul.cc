@@ -135,7 +135,8 @@ class FusedProduct {
   // Multiplication with a constant, or division by one.
   static bool FactorOf(const Node& node, float* factor) {
     if (node.op() == "Mul" && (IsOneFloat(node.input(0)) || IsOneFloat(node.input(1)))) {
-      *factor = static_cast<float>((IsOneFloat(node.input(1)) ? node.input(1) : node.input(0))->constant()->DoubleAt(0));
+      *factor =
+          static_cast<float>((IsOneFloat(node.input(1)) ? node.input(1) : node.input(0))->constant()->DoubleAt(0));
       return true;
     }
     if (node.op() != "Div" || !IsOneFloat(node.input(1))) return false;
@@ -251,8 +252,8 @@ class FuseMatMulPass : public Pass {
   static void EraseUnusedTransposes(Graph& graph, std::vector<Value*>& values) {
     for (size_t i = 0; i < values.size(); ++i) {
       Value* value = values[i];
-      if (value == nullptr || std::find(values.begin() + static_cast<std::ptrdiff_t>(i) + 1, values.end(), value) !=
-                                  values.end()) {
+      if (value == nullptr ||
+          std::find(values.begin() + static_cast<std::ptrdiff_t>(i) + 1, values.end(), value) != values.end()) {
         continue;
       }
       Node* producer = value->producer();

@@ -8,9 +8,9 @@
 //          s = MatMul(a, b);  y = Mul(s, 0.125)                          (scores of attention)
 // After:   y = onnxtrain.MatMul <alpha = 0.125, perm_a = ..., perm_b = ...> (q, k)
 //
-// A transpose is taken in where each matrix keeps unit stride along rows or columns; transposes of operands also when others
-// read them, everything else only when the product alone does. A factor is one constant float. Results are those of the
-// separate nodes up to rounding. It runs before build_backward: gradients of the product need no copies either.
+// A transpose is taken in where each matrix keeps unit stride along rows or columns; transposes of operands also when
+// others read them, everything else only when the product alone does. A factor is one constant float. Results are those
+// of the separate nodes up to rounding. It runs before build_backward: gradients of the product need no copies either.
 #ifndef ONNXTRAIN_PASSES_FUSE_MATMUL_H_
 #define ONNXTRAIN_PASSES_FUSE_MATMUL_H_
 

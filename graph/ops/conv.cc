@@ -53,7 +53,8 @@ Types InferInputGradient(const InferContext& context) {
   const TensorType& w = context.inputs[1];
   const TensorType x{dy.dtype, context.attributes.Ints("input_shape")};
   const int64_t group = context.attributes.Int("group", 1);
-  check.Demand(x.rank() >= 3 && w.rank() == x.rank() && w.dtype == dy.dtype, "x, dy and weight must have equal rank and type");
+  check.Demand(x.rank() >= 3 && w.rank() == x.rank() && w.dtype == dy.dtype,
+               "x, dy and weight must have equal rank and type");
   RETURN_IF_ERROR(check.status());
   ASSIGN_OR_RETURN(const Window window, WindowOf(context.attributes, SpatialOf(x.shape), SpatialOf(w.shape)));
   check.Demand(w.shape[1] * group == x.shape[1], "the weight " + ToString(w) + " does not take " + ToString(x));

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout. The standard operator is run only where it does nothing (inference, or a ratio of zero); set_mode turns it into
+// Dropout. The standard operator is run only where it does nothing (inference, or a ratio of zero); set_mode turns it
+// into
 //   onnxtrain.Dropout (x, attempt) <ratio, seed, draw_id> -> y, mask
 //   onnxtrain.DropoutGrad (dy, mask) <ratio> -> dx
 // whose draws depend on nothing but (seed, draw_id, attempted step, slice, element); see runtime/math/philox.h.
@@ -49,9 +50,8 @@ Types InferOwnDropout(const InferContext& context) {
   OwnOpChecks check(context);
   check.Inputs(2, 2);
   check.Outputs(1, 2);
-  check.Attributes({{"ratio", AttributeKind::kFloat, true},
-                    {"seed", AttributeKind::kInt},
-                    {"draw_id", AttributeKind::kInt, true}});
+  check.Attributes(
+      {{"ratio", AttributeKind::kFloat, true}, {"seed", AttributeKind::kInt}, {"draw_id", AttributeKind::kInt, true}});
   check.Floating(0, "x");
   check.Type(1, "attempt", {DType::kInt64, {}});
   CheckRatio(check, context);

@@ -36,9 +36,9 @@ void CheckClassInputs(OwnOpChecks& check, const InferContext& context, size_t fi
   check.Demand(scores.rank() >= 2, "scores must be [N, C, ...], found " + ToString(scores));
   if (!check.ok()) return;
   const TensorType& labels = context.inputs[first + 1];
-  check.Demand(IsInteger(labels.dtype) && labels.shape == LabelShape(scores.shape),
-               "labels must be integers of shape " + ToString(LabelShape(scores.shape)) + ", found " +
-                   ToString(labels));
+  check.Demand(
+      IsInteger(labels.dtype) && labels.shape == LabelShape(scores.shape),
+      "labels must be integers of shape " + ToString(LabelShape(scores.shape)) + ", found " + ToString(labels));
   if (context.inputs.size() > first + 2 && context.inputs[first + 2].known()) {
     check.Type(first + 2, "class weights", {scores.dtype, {scores.shape[1]}});
   }
@@ -103,8 +103,8 @@ Status CrossEntropyGradient(GradientContext& context) {
     gradient = ClassLossGradient(context, "onnxtrain.SoftmaxCrossEntropyLossGrad");
   }
   if (context.output_gradient(1) != nullptr) {
-    Value* through_log = build.Op("onnxtrain.LogSoftmaxGrad", {context.output_gradient(1), context.output(1)},
-                                  {{"axis", int64_t{1}}});
+    Value* through_log =
+        build.Op("onnxtrain.LogSoftmaxGrad", {context.output_gradient(1), context.output(1)}, {{"axis", int64_t{1}}});
     gradient = gradient == nullptr ? through_log : build.Add(gradient, through_log);
   }
   context.SetInputGradient(0, gradient);
@@ -170,16 +170,14 @@ Status BinaryCrossEntropyGradient(GradientContext& context) {
 
 void AddLossOps(OpRegistry& registry) {
   registry.Add({.name = "SoftmaxCrossEntropyLoss", .gradient = CrossEntropyGradient, .stop_gradient_inputs = {1, 2}});
-  registry.Add({.name = "NegativeLogLikelihoodLoss",
-                .gradient = NegativeLogLikelihoodGradient,
-                .stop_gradient_inputs = {1, 2}});
+  registry.Add(
+      {.name = "NegativeLogLikelihoodLoss", .gradient = NegativeLogLikelihoodGradient, .stop_gradient_inputs = {1, 2}});
   registry.Add({.name = "onnxtrain.SoftmaxCrossEntropyLoss",
                 .infer = InferSmoothedCrossEntropy,
                 .gradient = CrossEntropyGradient,
                 .stop_gradient_inputs = {1, 2}});
-  registry.Add({.name = "onnxtrain.SoftmaxCrossEntropyLossGrad",
-                .infer = InferClassLossGradient,
-                .aliases = ScoresInPlace});
+  registry.Add(
+      {.name = "onnxtrain.SoftmaxCrossEntropyLossGrad", .infer = InferClassLossGradient, .aliases = ScoresInPlace});
   registry.Add({.name = "onnxtrain.NegativeLogLikelihoodLossGrad", .infer = InferClassLossGradient});
   registry.Add({.name = "onnxtrain.BinaryCrossEntropyWithLogits",
                 .infer = InferBinaryCrossEntropy,

@@ -149,8 +149,8 @@ Shape WithMatrix(Shape shape, int64_t rows, int64_t columns) {
 // dA = dY B^T.
 Value* LeftGradient(GraphBuilder& build, const Product& product, Value* dy, const Shape& y) {
   const Shape a = Permuted(product.a->type().shape, product.perm_a);
-  const Product gradient{dy, product.b, InverseOf(product.perm_y), WithLastTwoSwapped(product.perm_b), {},
-                         product.alpha};
+  const Product gradient{dy, product.b,    InverseOf(product.perm_y), WithLastTwoSwapped(product.perm_b),
+                         {}, product.alpha};
   return EmitReduced(build, gradient, WithMatrix(y, a[a.size() - 2], a.back()), a, product.perm_a);
 }
 
@@ -169,13 +169,17 @@ Value* RightGradient(GraphBuilder& build, const Product& product, Value* dy, con
     const int64_t rows = ElementsOf(std::span(y).first(y.size() - 1));
     const int64_t rows_of_a = ElementsOf(std::span(stack).first(stack.size() - 1));
     if (rows == rows_of_a) {
-      const Product folded{build.Reshape(a, {rows, stack.back()}), build.Reshape(dy, {rows, y.back()}), {1, 0}, {0, 1},
-                           {0, 1}, product.alpha};
+      const Product folded{build.Reshape(a, {rows, stack.back()}),
+                           build.Reshape(dy, {rows, y.back()}),
+                           {1, 0},
+                           {0, 1},
+                           {0, 1},
+                           product.alpha};
       return build.Transpose(build.Reshape(Emit(build, folded), b), InverseOf(product.perm_b));
     }
   }
-  const Product gradient{product.a, dy, WithLastTwoSwapped(product.perm_a), InverseOf(product.perm_y), {},
-                         product.alpha};
+  const Product gradient{product.a, dy,           WithLastTwoSwapped(product.perm_a), InverseOf(product.perm_y),
+                         {},        product.alpha};
   return EmitReduced(build, gradient, WithMatrix(y, b[b.size() - 2], b.back()), b, product.perm_b);
 }
 

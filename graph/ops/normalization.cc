@@ -42,7 +42,8 @@ Status LiftRowNormalization(LiftContext& context) {
 Status LiftBatchNormalization(LiftContext& context) {
   ImportedNode& node = context.node;
   if (node.attributes.Int("spatial", 1) == 0) {
-    return InvalidModelError(node.origin + ": BatchNormalization with spatial = 0 (statistics per position) is not supported");
+    return InvalidModelError(node.origin +
+                             ": BatchNormalization with spatial = 0 (statistics per position) is not supported");
   }
   node.attributes.Erase("spatial");
   if (context.opset() >= 14) return OkStatus();
@@ -60,8 +61,8 @@ Status LiftGroupNormalization(LiftContext& context) {
   const Shape& shape = context.node.inputs[0]->type().shape;
   const int64_t groups = context.node.attributes.Int("num_groups", 1);
   if (shape.size() < 2 || groups < 1 || shape[1] % groups != 0) {
-    return InvalidModelError(context.node.origin + ": " + std::to_string(groups) + " groups do not divide the channels of " +
-                             ToString(context.node.inputs[0]->type()));
+    return InvalidModelError(context.node.origin + ": " + std::to_string(groups) +
+                             " groups do not divide the channels of " + ToString(context.node.inputs[0]->type()));
   }
   for (size_t index : {size_t{1}, size_t{2}}) {
     Value* per_group = build.Reshape(context.node.inputs[index], {groups, 1});
@@ -98,8 +99,8 @@ Types InferLayerGradient(const InferContext& context) {
   RETURN_IF_ERROR(check.status());
   const Shape& shape = context.inputs[1].shape;
   const Shape normalized(shape.begin() + (axis < 0 ? axis + rank : axis), shape.end());
-  check.Demand(context.inputs[2].shape == normalized, "scale must be " + ToString(normalized) + ", found " +
-                                                          ToString(context.inputs[2]));
+  check.Demand(context.inputs[2].shape == normalized,
+               "scale must be " + ToString(normalized) + ", found " + ToString(context.inputs[2]));
   RETURN_IF_ERROR(check.status());
   return GradientTypes(context);
 }
@@ -203,8 +204,7 @@ Status GroupGradient(GradientContext& context) {
 }
 
 Status InstanceGradient(GradientContext& context) {
-  return SetThree(context, "onnxtrain.GroupNormalizationGrad", {},
-                  {{"num_groups", context.input(0)->type().shape[1]}});
+  return SetThree(context, "onnxtrain.GroupNormalizationGrad", {}, {{"num_groups", context.input(0)->type().shape[1]}});
 }
 
 std::vector<AliasRule> InPlace(const Node&) { return {{AliasRule::Kind::kInPlace, 0, 0}}; }
@@ -215,14 +215,9 @@ std::vector<AliasRule> GradientInPlace(const Node&) {
 }  // namespace
 
 void AddNormalizationOps(OpRegistry& registry) {
-  registry.Add({.name = "LayerNormalization",
-                .lift = LiftRowNormalization,
-                .gradient = LayerGradient,
-                .aliases = InPlace});
-  registry.Add({.name = "RMSNormalization",
-                .lift = LiftRowNormalization,
-                .gradient = RmsGradient,
-                .aliases = InPlace});
+  registry.Add(
+      {.name = "LayerNormalization", .lift = LiftRowNormalization, .gradient = LayerGradient, .aliases = InPlace});
+  registry.Add({.name = "RMSNormalization", .lift = LiftRowNormalization, .gradient = RmsGradient, .aliases = InPlace});
   registry.Add({.name = "BatchNormalization",
                 .lift = LiftBatchNormalization,
                 .gradient = BatchGradient,

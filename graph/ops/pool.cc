@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Pools over [N, C, d1, ...]. The gradient of a maximum finds the first largest element of each window again, so that no
-// indices have to be kept; that of an average needs the shape of x alone.
+// Pools over [N, C, d1, ...]. The gradient of a maximum finds the first largest element of each window again, so that
+// no indices have to be kept; that of an average needs the shape of x alone.
 //   onnxtrain.MaxPoolGrad (dy, x) <kernel_shape, strides, dilations, pads> -> dx
 //   onnxtrain.AveragePoolGrad (dy) <the same, count_include_pad, input_shape> -> dx
 #include "graph/gradient.h"
@@ -65,8 +65,8 @@ Types InferAveragePoolGradient(const InferContext& context) {
 
 StatusOr<Attributes> WindowAttributes(const GradientContext& context) {
   const Attributes& attributes = context.attributes();
-  ASSIGN_OR_RETURN(const Window window, WindowOf(attributes, SpatialOf(context.input(0)->type().shape),
-                                                 attributes.Ints("kernel_shape")));
+  ASSIGN_OR_RETURN(const Window window,
+                   WindowOf(attributes, SpatialOf(context.input(0)->type().shape), attributes.Ints("kernel_shape")));
   Attributes result;
   SetWindow(window, result);
   return result;

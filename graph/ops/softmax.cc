@@ -8,7 +8,8 @@
 namespace onnxtrain {
 namespace {
 
-// Before opset 13 these operators flattened their input to two axes, [before axis, from axis on], with axis 1 as default.
+// Before opset 13 these operators flattened their input to two axes, [before axis, from axis on], with axis 1 as
+// default.
 Status LiftFromFlattened(LiftContext& context) {
   if (context.opset() >= 13) return OkStatus();
   GraphBuilder& build = context.build;
@@ -49,9 +50,8 @@ StatusOr<std::vector<TensorType>> InferGradient(const InferContext& context) {
 
 GradientFn GradientBy(std::string op) {
   return [op](GradientContext& context) {
-    context.SetInputGradient(
-        0, context.build.Op(op, {context.output_gradient(0), context.output(0)},
-                            {{"axis", context.attributes().Int("axis", -1)}}));
+    context.SetInputGradient(0, context.build.Op(op, {context.output_gradient(0), context.output(0)},
+                                                 {{"axis", context.attributes().Int("axis", -1)}}));
     return context.build.status();
   };
 }

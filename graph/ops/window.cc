@@ -66,8 +66,6 @@ void SetWindow(const Window& window, Attributes& attributes) {
   attributes.Set("pads", std::move(pads));
 }
 
-Shape SpatialOf(const Shape& shape) {
-  return shape.size() < 2 ? Shape{} : Shape(shape.begin() + 2, shape.end());
-}
+Shape SpatialOf(const Shape& shape) { return shape.size() < 2 ? Shape{} : Shape(shape.begin() + 2, shape.end()); }
 
 }  // namespace onnxtrain

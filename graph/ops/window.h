@@ -23,9 +23,9 @@ struct Window {
   int64_t extent(size_t axis) const { return dilations[axis] * (kernel[axis] - 1) + 1; }
 };
 
-// From strides, dilations, pads and auto_pad, for an input of these spatial sizes. SAME_UPPER and SAME_LOWER pad so that the output
-// has ceil(input / stride) positions, an odd pad more at the end or at the beginning. Fails on lists of another length and on
-// numbers that make no sense.
+// From strides, dilations, pads and auto_pad, for an input of these spatial sizes. SAME_UPPER and SAME_LOWER pad so
+// that the output has ceil(input / stride) positions, an odd pad more at the end or at the beginning. Fails on lists of
+// another length and on numbers that make no sense.
 StatusOr<Window> WindowOf(const Attributes& attributes, const Shape& spatial, std::vector<int64_t> kernel);
 
 // As attributes kernel_shape, strides, dilations and pads.

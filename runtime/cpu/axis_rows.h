@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tensor seen as rows along one of its axes, for operators that work on whole rows (softmax, losses).
-// Where the axis is not the last, a row's elements lie `inner` apart; such rows are copied in blocks of kAxisRowBlock, so that
-// memory is read in runs.
+// Where the axis is not the last, a row's elements lie `inner` apart; such rows are copied in blocks of kAxisRowBlock,
+// so that memory is read in runs.
 #ifndef ONNXTRAIN_RUNTIME_CPU_AXIS_ROWS_H_
 #define ONNXTRAIN_RUNTIME_CPU_AXIS_ROWS_H_
 

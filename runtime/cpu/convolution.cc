@@ -21,8 +21,7 @@ class ColumnConvolution : public Convolution {
     ASSIGN_OR_RETURN(const SpatialWindow window, SpatialWindow::Make(shape.window, shape.input, shape.output));
     ASSIGN_OR_RETURN(auto product, MatrixProduct::Create(dtype, ProductOf(direction, shape), 1,
                                                          direction == ConvDirection::kWeightGradient, threads));
-    return std::unique_ptr<Convolution>(
-        new ColumnConvolution(direction, shape, window, std::move(product), threads));
+    return std::unique_ptr<Convolution>(new ColumnConvolution(direction, shape, window, std::move(product), threads));
   }
 
   size_t workspace_bytes() const override { return ColumnBytes() + product_->workspace_bytes(); }
@@ -33,9 +32,12 @@ class ColumnConvolution : public Convolution {
     T* to = static_cast<T*>(result);
     const T* from = static_cast<const T*>(a);
     switch (direction_) {
-      case ConvDirection::kForward: return Forward(from, b, to, static_cast<const T*>(bias), columns, scratch);
-      case ConvDirection::kInputGradient: return InputGradient(from, b, to, columns, scratch);
-      case ConvDirection::kWeightGradient: break;
+      case ConvDirection::kForward:
+        return Forward(from, b, to, static_cast<const T*>(bias), columns, scratch);
+      case ConvDirection::kInputGradient:
+        return InputGradient(from, b, to, columns, scratch);
+      case ConvDirection::kWeightGradient:
+        break;
     }
     if (bias != nullptr) SumBias(from, static_cast<T*>(bias));
     return WeightGradient(from, static_cast<const T*>(b), to, columns, scratch);
@@ -59,10 +61,12 @@ class ColumnConvolution : public Convolution {
       return layout;
     };
     switch (direction) {
-      case ConvDirection::kForward: return {filters, positions, taps, {shape.groups}, weights, columns, outputs};
+      case ConvDirection::kForward:
+        return {filters, positions, taps, {shape.groups}, weights, columns, outputs};
       case ConvDirection::kInputGradient:
         return {taps, positions, filters, {shape.groups}, transposed(weights), outputs, columns};
-      case ConvDirection::kWeightGradient: break;
+      case ConvDirection::kWeightGradient:
+        break;
     }
     return {filters, taps, positions, {shape.groups}, outputs, transposed(columns), weights};
   }
@@ -132,8 +136,8 @@ class ColumnConvolution : public Convolution {
     }
   }
 
-  // body(output position, input position or -1, number of elements) for the rows of positions of one tap: runs of the last
-  // axis whose inputs lie a stride apart, and gaps where the window hangs over.
+  // body(output position, input position or -1, number of elements) for the rows of positions of one tap: runs of the
+  // last axis whose inputs lie a stride apart, and gaps where the window hangs over.
   template <typename Body>
   void ForEachRun(int64_t kd, int64_t kh, int64_t kw, const Body& body) const {
     const SpatialWindow::Axis &depth = window_.axis(0), &height = window_.axis(1), &width = window_.axis(2);
@@ -216,8 +220,10 @@ StatusOr<std::unique_ptr<Convolution>> Convolution::Create(DType dtype, ConvDire
     case DType::kFloat:
       if (kUseDnnl && !HasZero(shape)) return CreateDnnlConvolution(direction, shape, bias, threads);
       return ColumnConvolution<float>::Make(dtype, direction, shape, threads);
-    case DType::kDouble: return ColumnConvolution<double>::Make(dtype, direction, shape, threads);
-    default: return InvalidModelError("convolutions serve float and double, not " + std::string(NameOf(dtype)));
+    case DType::kDouble:
+      return ColumnConvolution<double>::Make(dtype, direction, shape, threads);
+    default:
+      return InvalidModelError("convolutions serve float and double, not " + std::string(NameOf(dtype)));
   }
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over one to three spatial axes in float and double, forward and both gradients, on plain [N, C, ...] tensors.
-// The geometry is fixed at creation, and with it the code that runs it: oneDNN, or columns and matrix products.
+// Convolutions over one to three spatial axes in float and double, forward and both gradients, on plain [N, C, ...]
+// tensors. The geometry is fixed at creation, and with it the code that runs it: oneDNN, or columns and matrix
+// products.
 #ifndef ONNXTRAIN_RUNTIME_CPU_CONVOLUTION_H_
 #define ONNXTRAIN_RUNTIME_CPU_CONVOLUTION_H_
 

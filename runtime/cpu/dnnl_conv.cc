@@ -61,16 +61,20 @@ constexpr auto kDirect = dnnl::algorithm::convolution_direct;
 // oneDNN 2 describes an operation apart from its primitive; 3 does it in one.
 #if DNNL_VERSION_MAJOR >= 3
 dnnl::convolution_forward::primitive_desc Forward(const dnnl::engine& engine, const Problem& p) {
-  return {engine, dnnl::prop_kind::forward_training, kDirect, p.src, p.weights, p.bias, p.dst, p.strides, p.dilations,
-          p.pads_begin, p.pads_end, p.attributes};
+  return {engine,      dnnl::prop_kind::forward_training,
+          kDirect,     p.src,
+          p.weights,   p.bias,
+          p.dst,       p.strides,
+          p.dilations, p.pads_begin,
+          p.pads_end,  p.attributes};
 }
 dnnl::convolution_backward_data::primitive_desc BackwardData(const dnnl::engine& engine, const Problem& p) {
-  return {engine, kDirect, p.src, p.weights, p.dst, p.strides, p.dilations, p.pads_begin, p.pads_end,
-          Forward(engine, p), p.attributes};
+  return {engine,      kDirect,      p.src,      p.weights,          p.dst,       p.strides,
+          p.dilations, p.pads_begin, p.pads_end, Forward(engine, p), p.attributes};
 }
 dnnl::convolution_backward_weights::primitive_desc BackwardWeights(const dnnl::engine& engine, const Problem& p) {
-  return {engine, kDirect, p.src, p.weights, p.bias, p.dst, p.strides, p.dilations, p.pads_begin, p.pads_end,
-          Forward(engine, p), p.attributes};
+  return {engine,      kDirect,      p.src,      p.weights,          p.bias,      p.dst, p.strides,
+          p.dilations, p.pads_begin, p.pads_end, Forward(engine, p), p.attributes};
 }
 #else
 dnnl::convolution_forward::primitive_desc Forward(const dnnl::engine& engine, const Problem& p) {
@@ -174,8 +178,8 @@ class DnnlConvolution : public Convolution {
     RETURN_IF_ERROR(a_.Prepare(plain_a, chosen_a, false, &operand_bytes_));
     RETURN_IF_ERROR(b_.Prepare(plain_b, chosen_b, false, &operand_bytes_));
     RETURN_IF_ERROR(result_.Prepare(plain_result, chosen_result, true, &operand_bytes_));
-    scratch_bytes_ = std::max({primitive_->workspace_bytes(), a_.scratch_bytes(), b_.scratch_bytes(),
-                               result_.scratch_bytes()});
+    scratch_bytes_ =
+        std::max({primitive_->workspace_bytes(), a_.scratch_bytes(), b_.scratch_bytes(), result_.scratch_bytes()});
     return OkStatus();
   }
 

@@ -9,8 +9,8 @@
 
 namespace onnxtrain {
 
-// No dimension may be zero. Layouts: oneDNN's own, copied to and from plain ones around the primitive, except where plain
-// ones were measured faster: kernels of one element (a matrix product), and the input gradient of a few channels.
+// No dimension may be zero. Layouts: oneDNN's own, copied to and from plain ones around the primitive, except where
+// plain ones were measured faster: kernels of one element (a matrix product), and the input gradient of a few channels.
 StatusOr<std::unique_ptr<Convolution>> CreateDnnlConvolution(ConvDirection direction, const ConvShape& shape, bool bias,
                                                              int threads);
 

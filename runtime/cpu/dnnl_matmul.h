@@ -11,9 +11,10 @@
 
 namespace onnxtrain {
 
-// C[rows, columns] = alpha A B + beta C, row-major, `*_leading` elements from row to row. A is stored [depth, rows] when
-// `transpose_a`, B [columns, depth] when `transpose_b`. Uses the team of the calling ThreadTeam. At two-dimensional products this
-// call of oneDNN is as fast as its matmul primitive or faster, up to 2x where the rows of B are 12 KiB.
+// C[rows, columns] = alpha A B + beta C, row-major, `*_leading` elements from row to row. A is stored [depth, rows]
+// when `transpose_a`, B [columns, depth] when `transpose_b`. Uses the team of the calling ThreadTeam. At
+// two-dimensional products this call of oneDNN is as fast as its matmul primitive or faster, up to 2x where the rows of
+// B are 12 KiB.
 struct SgemmArguments {
   bool transpose_a, transpose_b;
   int64_t rows, columns, depth;

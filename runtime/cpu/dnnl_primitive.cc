@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/dnnl_primitive.h"
 
-#include <oneapi/dnnl/dnnl.hpp>
 #include <oneapi/dnnl/dnnl_debug.h>
+
+#include <oneapi/dnnl/dnnl.hpp>
 
 namespace onnxtrain {
 
@@ -68,8 +69,8 @@ Status DnnlPrimitive::Run(std::span<const void* const> pointers, std::byte* work
     dnnl_memory_set_data_handle(arguments[i].memory, const_cast<void*>(pointers[i]));
   }
   dnnl_memory_set_data_handle(arguments.back().memory, workspace);
-  const dnnl_status_t status = dnnl_primitive_execute(state_->primitive, state_->stream,
-                                                      static_cast<int>(arguments.size()), arguments.data());
+  const dnnl_status_t status =
+      dnnl_primitive_execute(state_->primitive, state_->stream, static_cast<int>(arguments.size()), arguments.data());
   return status == dnnl_success ? OkStatus() : DnnlError("run a primitive", status);
 }
 

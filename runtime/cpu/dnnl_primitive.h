@@ -15,7 +15,7 @@
 
 #include "graph/status.h"
 
-struct dnnl_engine;          // opaque types of oneDNN's C interface
+struct dnnl_engine;  // opaque types of oneDNN's C interface
 struct dnnl_primitive_desc;
 
 namespace onnxtrain {
@@ -25,8 +25,8 @@ dnnl_engine* DnnlCpuEngine();
 
 class DnnlPrimitive {
  public:
-  // `arguments` are oneDNN's DNNL_ARG_* indices in the order in which Run will get their pointers; the layout of each is
-  // the one that the description chose. The description is borrowed.
+  // `arguments` are oneDNN's DNNL_ARG_* indices in the order in which Run will get their pointers; the layout of each
+  // is the one that the description chose. The description is borrowed.
   static StatusOr<std::unique_ptr<DnnlPrimitive>> Create(const dnnl_primitive_desc* description,
                                                          std::vector<int> arguments);
   ~DnnlPrimitive();

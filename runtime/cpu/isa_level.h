@@ -22,10 +22,16 @@ Function SelectIsa(Function v2, Function v3, Function v4) {
 }  // namespace onnxtrain
 
 #if defined(__x86_64__)
-#define ONNXTRAIN_FOR_EACH_ISA(...)   \
-  namespace isa_v2 { __VA_ARGS__ }    \
-  namespace isa_v3 { __VA_ARGS__ }    \
-  namespace isa_v4 { __VA_ARGS__ }
+#define ONNXTRAIN_FOR_EACH_ISA(...) \
+  namespace isa_v2 {                \
+  __VA_ARGS__                       \
+  }                                 \
+  namespace isa_v3 {                \
+  __VA_ARGS__                       \
+  }                                 \
+  namespace isa_v4 {                \
+  __VA_ARGS__                       \
+  }
 #define ONNXTRAIN_SELECT_ISA(...) \
   ::onnxtrain::SelectIsa(&isa_v2::__VA_ARGS__, &isa_v3::__VA_ARGS__, &isa_v4::__VA_ARGS__)
 // The same for a name with overloads: the pointer type picks one.
@@ -33,7 +39,9 @@ Function SelectIsa(Function v2, Function v3, Function v4) {
   ::onnxtrain::SelectIsa<Pointer>(&isa_v2::name, &isa_v3::name, &isa_v4::name)
 #else
 #define ONNXTRAIN_FOR_EACH_ISA(...) \
-  namespace isa_v2 { __VA_ARGS__ }
+  namespace isa_v2 {                \
+  __VA_ARGS__                       \
+  }
 #define ONNXTRAIN_SELECT_ISA_AS(Pointer, name) static_cast<Pointer>(&isa_v2::name)
 #define ONNXTRAIN_SELECT_ISA(...) (&isa_v2::__VA_ARGS__)
 #endif

@@ -116,8 +116,19 @@ class ZeroProduct : public MatrixProduct {
 class SgemmProduct : public MatrixProduct {
  public:
   SgemmProduct(const ProductShape& shape, Stored a, Stored b, Stored c, float alpha, bool accumulate, int threads)
-      : call_{a.transposed, b.transposed, shape.rows, shape.columns, shape.depth, alpha, nullptr, a.leading,
-              nullptr,      b.leading,    accumulate ? 1.0f : 0.0f,  nullptr,     c.leading},
+      : call_{a.transposed,
+              b.transposed,
+              shape.rows,
+              shape.columns,
+              shape.depth,
+              alpha,
+              nullptr,
+              a.leading,
+              nullptr,
+              b.leading,
+              accumulate ? 1.0f : 0.0f,
+              nullptr,
+              c.leading},
         offsets_(AllOffsets(shape)),
         threads_(threads) {}
 
@@ -168,7 +179,10 @@ template <typename T>
 class PlainProduct : public MatrixProduct {
  public:
   PlainProduct(const ProductShape& shape, double alpha, bool accumulate, int threads)
-      : shape_(shape), offsets_(AllOffsets(shape)), alpha_(static_cast<T>(alpha)), accumulate_(accumulate),
+      : shape_(shape),
+        offsets_(AllOffsets(shape)),
+        alpha_(static_cast<T>(alpha)),
+        accumulate_(accumulate),
         row_blocks_((shape.rows + kGemmRowBlock - 1) / kGemmRowBlock),
         column_blocks_((shape.columns + kGemmColumnBlock - 1) / kGemmColumnBlock),
         pieces_(std::min<int64_t>(threads, Tasks())) {

@@ -21,7 +21,8 @@ struct MatrixLayout {
   std::vector<int64_t> batch;  // one per batch axis
 };
 
-// C[rows, columns] = A[rows, depth] B[depth, columns] for every index of the batch axes. No two indices write the same C.
+// C[rows, columns] = A[rows, depth] B[depth, columns] for every index of the batch axes. No two indices write the same
+// C.
 struct ProductShape {
   int64_t rows = 0;
   int64_t columns = 0;

@@ -21,7 +21,7 @@ void ParallelFor(int threads, int64_t count, int64_t grain, const Body& body) {
 #ifndef ONNXTRAIN_SERIAL_KERNELS
   const int64_t pieces = std::min<int64_t>(threads, (count + grain - 1) / std::max<int64_t>(grain, 1));
   if (pieces > 1) {
-#pragma omp parallel num_threads(static_cast<int>(pieces))
+#pragma omp parallel num_threads(static_cast <int>(pieces))
     {
       const int64_t team = omp_get_num_threads();
       const int64_t member = omp_get_thread_num();

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The window of a pool or convolution over planes [d, h, w]: every number of spatial axes up to three, missing ones in front having one position.
+// The window of a pool or convolution over planes [d, h, w]: every number of spatial axes up to three, missing ones in
+// front having one position.
 #ifndef ONNXTRAIN_RUNTIME_CPU_SPATIAL_WINDOW_H_
 #define ONNXTRAIN_RUNTIME_CPU_SPATIAL_WINDOW_H_
 
@@ -51,8 +52,9 @@ class SpatialWindow {
     }
     SpatialWindow made;
     for (size_t i = 0; i < axes; ++i) {
-      made.axes_[3 - axes + i] = {input[i],           output[i],            window.kernel[i],  window.strides[i],
-                                  window.dilations[i], window.pads_begin[i], window.pads_end[i]};
+      made.axes_[3 - axes + i] = {input[i],          output[i],           window.kernel[i],
+                                  window.strides[i], window.dilations[i], window.pads_begin[i],
+                                  window.pads_end[i]};
     }
     return made;
   }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // exp without branches or library calls, so that loops over it become vector code.
 //
-// float: x = n ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor polynomial of degree 7, whose remainder is below 1e-8 of
-// e^r there; within 1 unit in the last place of the exact value, 0 below the smallest normal number, infinity above the
-// largest. NaN stays NaN. double: the library's.
+// float: x = n ln 2 + r with |r| <= ln 2 / 2; e^r by its Taylor polynomial of degree 7, whose remainder is below 1e-8
+// of e^r there; within 1 unit in the last place of the exact value, 0 below the smallest normal number, infinity above
+// the largest. NaN stays NaN. double: the library's.
 #ifndef ONNXTRAIN_RUNTIME_MATH_EXPONENTIAL_H_
 #define ONNXTRAIN_RUNTIME_MATH_EXPONENTIAL_H_
 
@@ -34,8 +34,8 @@ ONNXTRAIN_HOST_DEVICE inline float Exp(float x) {
   // 2^n in two factors, since n may be 128.
   const int32_t exponent = static_cast<int32_t>(__builtin_bit_cast(uint32_t, shifted) - 0x4b400000u);
   const int32_t half = exponent >> 1;
-  const float scaled = p * __builtin_bit_cast(float, (half + 127) << 23) *
-                       __builtin_bit_cast(float, (exponent - half + 127) << 23);
+  const float scaled =
+      p * __builtin_bit_cast(float, (half + 127) << 23) * __builtin_bit_cast(float, (exponent - half + 127) << 23);
   return x > kLargest ? __builtin_inff() : x < kSmallest ? 0.0f : scaled;
 #endif
 }

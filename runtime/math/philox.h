@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Philox4x32-10 (Salmon et al., "Parallel random numbers: as easy as 1, 2, 3", SC 2011): a counter and a key give four
-// words of 32 random bits, without state. Every draw of a step is addressed, so that recomputation, resumption and other
-// divisions into ranks and micro-batches repeat it:
+// words of 32 random bits, without state. Every draw of a step is addressed, so that recomputation, resumption and
+// other divisions into ranks and micro-batches repeat it:
 //   key     = seed (64 bits)
 //   counter = {element / 4, id of the drawing node, attempted step, slice}; element % 4 picks the word
 // with slice = rank * accumulation + micro-batch.

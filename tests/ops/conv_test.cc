@@ -179,8 +179,14 @@ std::vector<TransposedCase> TransposedCases() {
   return {
       {{1, 1, 3}, {1, 2, 3}, {1, 2, 5}, {}},
       {{2, 3, 3, 4}, {3, 2, 3, 2}, {2, 2, 7, 8}, {{"strides", Ints{2, 2}}}},
-      {{1, 4, 3, 3}, {4, 1, 3, 3}, {1, 2, 6, 5}, {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 0}}, {"group", int64_t{2}}}},
-      {{1, 1, 3, 3}, {1, 2, 3, 3}, {1, 2, 10, 8}, {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}, {"output_padding", Ints{1, 1}}}},
+      {{1, 4, 3, 3},
+       {4, 1, 3, 3},
+       {1, 2, 6, 5},
+       {{"strides", Ints{2, 2}}, {"pads", Ints{1, 1, 1, 1}}, {"output_padding", Ints{1, 0}}, {"group", int64_t{2}}}},
+      {{1, 1, 3, 3},
+       {1, 2, 3, 3},
+       {1, 2, 10, 8},
+       {{"strides", Ints{3, 2}}, {"output_shape", Ints{10, 8}}, {"output_padding", Ints{1, 1}}}},
       {{1, 1, 3, 3}, {1, 2, 3, 3}, {1, 2, 6, 6}, {{"strides", Ints{2, 2}}, {"auto_pad", std::string("SAME_UPPER")}}},
       {{1, 2, 3, 3}, {2, 2, 2, 2}, {1, 2, 5, 5}, {{"dilations", Ints{2, 2}}}},
   };

@@ -131,8 +131,8 @@ TEST(Loss, NothingCountedIsNoNumberAndNoGradient) {
   const Tensor labels = Tensor::Ints({-100, -100});
   const Attributes ignoring{{"ignore_index", int64_t{-100}}};
   EXPECT_TRUE(std::isnan(RunOp("SoftmaxCrossEntropyLoss", {Fed(scores), Fed(labels)}, ignoring)[0].DoubleAt(0)));
-  const auto gradient = RunOp("onnxtrain.SoftmaxCrossEntropyLossGrad",
-                              {Fed(Tensor::Scalar(0.0f)), Fed(scores), Fed(labels)}, ignoring);
+  const auto gradient =
+      RunOp("onnxtrain.SoftmaxCrossEntropyLossGrad", {Fed(Tensor::Scalar(0.0f)), Fed(scores), Fed(labels)}, ignoring);
   ExpectIdentical(gradient[0], Tensor(TensorType{DType::kFloat, {2, 3}}));
 }
 
@@ -217,9 +217,10 @@ TEST(BinaryCrossEntropy, IsStableAndReduces) {
 TEST(BinaryCrossEntropy, GradientMatchesFiniteDifferences) {
   for (const char* reduction : {"none", "sum", "mean"}) {
     SCOPED_TRACE(reduction);
-    ExpectOpGradient("onnxtrain.BinaryCrossEntropyWithLogits",
-                     {Fed(RandomTensor(DType::kDouble, {3, 5}, 1, -4, 4)), Fed(RandomTensor(DType::kDouble, {3, 5}, 2, 0, 1))},
-                     {{"reduction", std::string(reduction)}});
+    ExpectOpGradient(
+        "onnxtrain.BinaryCrossEntropyWithLogits",
+        {Fed(RandomTensor(DType::kDouble, {3, 5}, 1, -4, 4)), Fed(RandomTensor(DType::kDouble, {3, 5}, 2, 0, 1))},
+        {{"reduction", std::string(reduction)}});
   }
 }
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <limits>
 
-
 #include "graph/op_registry.h"
 #include "tests/support/gradient_check.h"
 #include "tests/support/op_runner.h"
@@ -110,11 +109,19 @@ TEST(MatMul, EverySmallMatrix) {
 }
 
 TEST(MatMul, BatchAxesBroadcastOnEitherSide) {
-  const std::pair<Shape, Shape> cases[] = {
-      {{3, 4, 5}, {5, 2}},          {{4, 5}, {3, 5, 2}},          {{3, 4, 5}, {3, 5, 2}},       {{3, 1, 4, 5}, {2, 5, 3}},
-      {{2, 3, 4, 5}, {2, 1, 5, 3}}, {{2, 3, 4, 5}, {1, 1, 5, 3}}, {{1, 4, 5}, {3, 5, 2}},       {{2, 3, 1, 5}, {5, 4}},
-      {{0, 4, 5}, {5, 2}},          {{2, 4, 0}, {2, 0, 3}},       {{5, 2, 3, 1}, {5, 2, 1, 4}}, {{2, 1, 3, 1, 4}, {2, 1, 4, 7}},
-      {{8, 12, 33, 16}, {8, 12, 16, 33}}};
+  const std::pair<Shape, Shape> cases[] = {{{3, 4, 5}, {5, 2}},
+                                           {{4, 5}, {3, 5, 2}},
+                                           {{3, 4, 5}, {3, 5, 2}},
+                                           {{3, 1, 4, 5}, {2, 5, 3}},
+                                           {{2, 3, 4, 5}, {2, 1, 5, 3}},
+                                           {{2, 3, 4, 5}, {1, 1, 5, 3}},
+                                           {{1, 4, 5}, {3, 5, 2}},
+                                           {{2, 3, 1, 5}, {5, 4}},
+                                           {{0, 4, 5}, {5, 2}},
+                                           {{2, 4, 0}, {2, 0, 3}},
+                                           {{5, 2, 3, 1}, {5, 2, 1, 4}},
+                                           {{2, 1, 3, 1, 4}, {2, 1, 4, 7}},
+                                           {{8, 12, 33, 16}, {8, 12, 16, 33}}};
   uint64_t seed = 10;
   for (const Precision& precision : kPrecisions) {
     for (const auto& [left, right] : cases) {
@@ -134,7 +141,8 @@ TEST(MatMul, VectorsLoseTheirAxis) {
     const Tensor other = RandomTensor(precision.dtype, {3, 4, 5}, 4);
     const Tensor as_row = row.Reshaped({1, 5});
     const Tensor as_column = column.Reshaped({5, 1});
-    ExpectRuns("MatMul", {Fed(row), Fed(column)}, {}, NaiveProduct(as_row, as_column).Reshaped({}), precision.tolerance);
+    ExpectRuns("MatMul", {Fed(row), Fed(column)}, {}, NaiveProduct(as_row, as_column).Reshaped({}),
+               precision.tolerance);
     ExpectRuns("MatMul", {Fed(row), Fed(stack)}, {}, NaiveProduct(as_row, stack).Reshaped({3, 4}), precision.tolerance);
     ExpectRuns("MatMul", {Fed(other), Fed(column)}, {}, NaiveProduct(other, as_column).Reshaped({3, 4}),
                precision.tolerance);
@@ -218,8 +226,7 @@ TEST(PermutedMatMul, ReadsAndWritesThroughPermutations) {
         y = y * 0.125 + bias.DoubleAt(i % bias.elements());
       }
       expected = Transposed(expected, c.perm_y);
-      const Attributes attributes{
-          {"perm_a", c.perm_a}, {"perm_b", c.perm_b}, {"perm_y", c.perm_y}, {"alpha", 0.125f}};
+      const Attributes attributes{{"perm_a", c.perm_a}, {"perm_b", c.perm_b}, {"perm_y", c.perm_y}, {"alpha", 0.125f}};
       ExpectRuns("onnxtrain.MatMul", {Fed(a), Fed(b), Fed(bias)}, attributes, expected, precision.tolerance);
     }
   }
@@ -228,7 +235,8 @@ TEST(PermutedMatMul, ReadsAndWritesThroughPermutations) {
 TEST(PermutedMatMul, RefusesWhatDoesNotFit) {
   const auto refusal = [](const Shape& a, const Shape& b, Attributes attributes) {
     Graph graph(OpRegistry::Default());
-    const std::vector<OpInput> inputs = {Fed(RandomTensor(DType::kFloat, a, 1)), Fed(RandomTensor(DType::kFloat, b, 2))};
+    const std::vector<OpInput> inputs = {Fed(RandomTensor(DType::kFloat, a, 1)),
+                                         Fed(RandomTensor(DType::kFloat, b, 2))};
     return AddOp(graph, "onnxtrain.MatMul", inputs, std::move(attributes)).message();
   };
   EXPECT_NE(refusal({2, 3}, {2, 3}, {}).find("cannot multiply"), std::string::npos);
@@ -237,16 +245,24 @@ TEST(PermutedMatMul, RefusesWhatDoesNotFit) {
 }
 
 TEST(MatMulGradient, EveryBroadcast) {
-  const std::pair<Shape, Shape> cases[] = {
-      {{3, 4}, {4, 2}},       {{3, 4, 5}, {5, 2}},          {{4, 5}, {3, 5, 2}},          {{2, 3, 4, 5}, {2, 3, 5, 2}},
-      {{3, 1, 4, 2}, {2, 2, 3}}, {{2, 3, 4, 5}, {1, 1, 5, 3}}, {{1, 4, 5}, {3, 5, 2}},       {{5}, {5}},
-      {{5}, {3, 5, 2}},       {{3, 2, 5}, {5}},             {{5}, {5, 3}},                {{1, 1, 3}, {3, 1}},
-      {{1, 3, 4}, {4, 2}}};
+  const std::pair<Shape, Shape> cases[] = {{{3, 4}, {4, 2}},
+                                           {{3, 4, 5}, {5, 2}},
+                                           {{4, 5}, {3, 5, 2}},
+                                           {{2, 3, 4, 5}, {2, 3, 5, 2}},
+                                           {{3, 1, 4, 2}, {2, 2, 3}},
+                                           {{2, 3, 4, 5}, {1, 1, 5, 3}},
+                                           {{1, 4, 5}, {3, 5, 2}},
+                                           {{5}, {5}},
+                                           {{5}, {3, 5, 2}},
+                                           {{3, 2, 5}, {5}},
+                                           {{5}, {5, 3}},
+                                           {{1, 1, 3}, {3, 1}},
+                                           {{1, 3, 4}, {4, 2}}};
   uint64_t seed = 60;
   for (const auto& [left, right] : cases) {
     SCOPED_TRACE(ToString(left) + " x " + ToString(right));
-    ExpectOpGradient("MatMul",
-                     {Fed(RandomTensor(DType::kDouble, left, ++seed)), Fed(RandomTensor(DType::kDouble, right, ++seed))});
+    ExpectOpGradient(
+        "MatMul", {Fed(RandomTensor(DType::kDouble, left, ++seed)), Fed(RandomTensor(DType::kDouble, right, ++seed))});
   }
 }
 

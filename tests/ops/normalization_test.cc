@@ -40,9 +40,9 @@ Tensor Normalize(const Tensor& x, const Tensor& scale, const Tensor* bias, const
     for (size_t k = 0; k < groups[g].elements.size(); ++k) {
       const int64_t i = groups[g].elements[k];
       const int64_t p = groups[g].parameters[k];
-      y.values<double>()[i] = (x.DoubleAt(i) - moments[g].mean) / std::sqrt(moments[g].variance + kEpsilon) *
-                                  scale.DoubleAt(p) +
-                              (bias == nullptr ? 0 : bias->DoubleAt(p));
+      y.values<double>()[i] =
+          (x.DoubleAt(i) - moments[g].mean) / std::sqrt(moments[g].variance + kEpsilon) * scale.DoubleAt(p) +
+          (bias == nullptr ? 0 : bias->DoubleAt(p));
     }
   }
   return y;
@@ -94,7 +94,8 @@ struct RowCase {
   Shape shape;
   int64_t axis;
 };
-const RowCase kRows[] = {{{5, 7}, -1}, {{1, 1}, 1}, {{3, 4, 33}, 2}, {{3, 4, 5}, 1}, {{2, 3}, 0}, {{700, 65}, -1}, {{0, 4}, 1}};
+const RowCase kRows[] = {{{5, 7}, -1}, {{1, 1}, 1},     {{3, 4, 33}, 2}, {{3, 4, 5}, 1},
+                         {{2, 3}, 0},  {{700, 65}, -1}, {{0, 4}, 1}};
 
 size_t FrontAxis(const RowCase& c) { return c.axis < 0 ? c.shape.size() + c.axis : c.axis; }
 
@@ -150,7 +151,8 @@ TEST(RmsNormalization, MatchesItsDefinition) {
       const auto groups = Rows(c.shape, FrontAxis(c));
       auto moments = AllMoments(x, groups);
       for (Moments& m : moments) m = {0, m.variance + m.mean * m.mean};
-      const auto y = RunOp("RMSNormalization", {Fed(x), Fed(scale)}, {{"axis", c.axis}, {"epsilon", kEpsilonAttribute}});
+      const auto y =
+          RunOp("RMSNormalization", {Fed(x), Fed(scale)}, {{"axis", c.axis}, {"epsilon", kEpsilonAttribute}});
       ExpectNear(y[0].CastTo(DType::kDouble), Normalize(x, scale, nullptr, groups, moments),
                  dtype == DType::kFloat ? 1e-5 : 1e-13);
     }
@@ -177,8 +179,8 @@ TEST(BatchNormalization, TrainsOnBatchStatisticsAndMovesTheRunningOnes) {
       const double tolerance = dtype == DType::kFloat ? 3e-5 : 1e-12;
       const auto y = RunOp("BatchNormalization", inputs,
                            {{"training_mode", int64_t{1}}, {"momentum", 0.75f}, {"epsilon", kEpsilonAttribute}}, 3);
-      ExpectNear(y[0].CastTo(DType::kDouble),
-                 Normalize(x, *inputs[1].tensor, &*inputs[2].tensor, groups, moments), tolerance);
+      ExpectNear(y[0].CastTo(DType::kDouble), Normalize(x, *inputs[1].tensor, &*inputs[2].tensor, groups, moments),
+                 tolerance);
       for (size_t c = 0; c < groups.size(); ++c) {
         EXPECT_NEAR(y[1].DoubleAt(c), 0.75 * inputs[3].tensor->DoubleAt(c) + 0.25 * moments[c].mean, tolerance);
         EXPECT_NEAR(y[2].DoubleAt(c), 0.75 * inputs[4].tensor->DoubleAt(c) + 0.25 * moments[c].variance, tolerance);
@@ -218,7 +220,8 @@ TEST(BatchNormalization, BeforeOpset14FiveOutputsMeanTraining) {
 
 TEST(GroupNormalization, MatchesItsDefinition) {
   for (DType dtype : {DType::kFloat, DType::kDouble}) {
-    for (const auto& [shape, count] : {std::pair<Shape, int64_t>{{2, 6, 5}, 3}, {{1, 4, 3, 7}, 1}, {{3, 5, 2, 3}, 5}, {{2, 4}, 2}}) {
+    for (const auto& [shape, count] :
+         {std::pair<Shape, int64_t>{{2, 6, 5}, 3}, {{1, 4, 3, 7}, 1}, {{3, 5, 2, 3}, 5}, {{2, 4}, 2}}) {
       SCOPED_TRACE(ToString(shape));
       auto inputs = BatchInputs(dtype, shape, 100);
       inputs.resize(3);

@@ -102,7 +102,8 @@ TEST(MaxPool, MatchesItsDefinition) {
 TEST(MaxPool, TiesTakeTheFirstAndNaNWins) {
   const float nan = std::numeric_limits<float>::quiet_NaN();
   const Tensor x = Tensor::FromVector<float>({1, 1, 6}, {2, 2, 1, nan, -1, 0});
-  const auto y = RunOp("MaxPool", {Fed(x)}, {{"kernel_shape", std::vector<int64_t>{2}}, {"strides", std::vector<int64_t>{2}}});
+  const auto y =
+      RunOp("MaxPool", {Fed(x)}, {{"kernel_shape", std::vector<int64_t>{2}}, {"strides", std::vector<int64_t>{2}}});
   EXPECT_EQ(y[0].DoubleAt(0), 2);
   EXPECT_TRUE(std::isnan(y[0].DoubleAt(1)));
   EXPECT_EQ(y[0].DoubleAt(2), 0);
@@ -114,7 +115,8 @@ TEST(MaxPool, TiesTakeTheFirstAndNaNWins) {
 
 TEST(MaxPool, ColumnMajorIndices) {
   const Tensor x = Tensor::FromVector<float>({1, 1, 2, 3}, {0, 0, 0, 0, 9, 0});
-  const auto y = RunOp("MaxPool", {Fed(x)}, {{"kernel_shape", std::vector<int64_t>{2, 3}}, {"storage_order", int64_t{1}}}, 2);
+  const auto y =
+      RunOp("MaxPool", {Fed(x)}, {{"kernel_shape", std::vector<int64_t>{2, 3}}, {"storage_order", int64_t{1}}}, 2);
   EXPECT_EQ(y[1].IntAt(0), 3);
 }
 

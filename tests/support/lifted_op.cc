@@ -40,8 +40,9 @@ Status AddLiftedOp(Graph& graph, std::string_view op, int opset, const std::vect
   RETURN_IF_ERROR(builder.status());
   std::vector<Value*> results = context.replacements;
   if (!context.replaced) {
-    ASSIGN_OR_RETURN(Node * inserted,
-                     graph.Insert(nullptr, {node.op, node.inputs, node.attributes, node.output_names, node.origin, {}}));
+    ASSIGN_OR_RETURN(
+        Node * inserted,
+        graph.Insert(nullptr, {node.op, node.inputs, node.attributes, node.output_names, node.origin, {}}));
     results = inserted->outputs();
   }
   for (Value* result : results) {

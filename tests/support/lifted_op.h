@@ -10,7 +10,8 @@
 
 namespace onnxtrain {
 
-// Like AddOp: inputs "x0", "x1", ...; the values that stand for the operator's outputs become the graph's outputs "y0", "y1", ...
+// Like AddOp: inputs "x0", "x1", ...; the values that stand for the operator's outputs become the graph's outputs "y0",
+// "y1", ...
 Status AddLiftedOp(Graph& graph, std::string_view op, int opset, const std::vector<OpInput>& inputs,
                    Attributes attributes = {}, size_t outputs = 1);
 

@@ -102,27 +102,27 @@ inline void ScaledGradient(const T* dy, const T* x, const T* scale, T mean, T a,
 
 }  // namespace
 
-#define ONNXTRAIN_DEFINE_NORMALIZATION_LOOPS(T)                                                                    \
-  double SumRun(const T* x, int64_t count) { return Sum(x, count); }                                               \
-  double SquaresRun(const T* x, T mean, int64_t count) { return Squares(x, mean, count); }                         \
-  void DotRun(const T* dy, const T* x, T mean, int64_t count, double* sum, double* dot) {                          \
-    Dot(dy, x, mean, count, sum, dot);                                                                             \
-  }                                                                                                                \
-  void AffineRun(const T* x, T mean, T factor, T shift, T* y, int64_t count) {                                     \
-    Affine(x, mean, factor, shift, y, count);                                                                      \
-  }                                                                                                                \
-  void GradientRun(const T* dy, const T* x, T mean, T a, T b, T c, T* dx, int64_t count) {                         \
-    Gradient(dy, x, mean, a, b, c, dx, count);                                                                     \
-  }                                                                                                                \
-  void ScaleRow(const T* x, T mean, T factor, const T* scale, const T* bias, T* y, int64_t count) {                \
-    Scale(x, mean, factor, scale, bias, y, count);                                                                 \
-  }                                                                                                                \
-  void ScaledDotRow(const T* dy, const T* x, const T* scale, T mean, T factor, int64_t count, double* sum,         \
-                    double* dot, T* dscale, T* dbias) {                                                            \
-    ScaledDot(dy, x, scale, mean, factor, count, sum, dot, dscale, dbias);                                         \
-  }                                                                                                                \
-  void ScaledGradientRow(const T* dy, const T* x, const T* scale, T mean, T a, T b, T c, T* dx, int64_t count) {   \
-    ScaledGradient(dy, x, scale, mean, a, b, c, dx, count);                                                        \
+#define ONNXTRAIN_DEFINE_NORMALIZATION_LOOPS(T)                                                                  \
+  double SumRun(const T* x, int64_t count) { return Sum(x, count); }                                             \
+  double SquaresRun(const T* x, T mean, int64_t count) { return Squares(x, mean, count); }                       \
+  void DotRun(const T* dy, const T* x, T mean, int64_t count, double* sum, double* dot) {                        \
+    Dot(dy, x, mean, count, sum, dot);                                                                           \
+  }                                                                                                              \
+  void AffineRun(const T* x, T mean, T factor, T shift, T* y, int64_t count) {                                   \
+    Affine(x, mean, factor, shift, y, count);                                                                    \
+  }                                                                                                              \
+  void GradientRun(const T* dy, const T* x, T mean, T a, T b, T c, T* dx, int64_t count) {                       \
+    Gradient(dy, x, mean, a, b, c, dx, count);                                                                   \
+  }                                                                                                              \
+  void ScaleRow(const T* x, T mean, T factor, const T* scale, const T* bias, T* y, int64_t count) {              \
+    Scale(x, mean, factor, scale, bias, y, count);                                                               \
+  }                                                                                                              \
+  void ScaledDotRow(const T* dy, const T* x, const T* scale, T mean, T factor, int64_t count, double* sum,       \
+                    double* dot, T* dscale, T* dbias) {                                                          \
+    ScaledDot(dy, x, scale, mean, factor, count, sum, dot, dscale, dbias);                                       \
+  }                                                                                                              \
+  void ScaledGradientRow(const T* dy, const T* x, const T* scale, T mean, T a, T b, T c, T* dx, int64_t count) { \
+    ScaledGradient(dy, x, scale, mean, a, b, c, dx, count);                                                      \
   }
 ONNXTRAIN_DEFINE_NORMALIZATION_LOOPS(float)
 ONNXTRAIN_DEFINE_NORMALIZATION_LOOPS(double)

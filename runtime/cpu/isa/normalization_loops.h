@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Sums and maps over runs of contiguous elements that normalizations are made of. One thread. Sums of floats are taken in
-// lanes over short blocks and from block to block in double. `xc` stands for x - mean. Results may overwrite x or dy.
+// Sums and maps over runs of contiguous elements that normalizations are made of. One thread. Sums of floats are taken
+// in lanes over short blocks and from block to block in double. `xc` stands for x - mean. Results may overwrite x or
+// dy.
 #ifndef ONNXTRAIN_RUNTIME_CPU_ISA_NORMALIZATION_LOOPS_H_
 #define ONNXTRAIN_RUNTIME_CPU_ISA_NORMALIZATION_LOOPS_H_
 

@@ -36,15 +36,11 @@ inline void Spread(const T* dy, const T* reciprocals, T* dx, int64_t stride, int
   if (stride == 2) return Function<2>(__VA_ARGS__); \
   return Function<0>(__VA_ARGS__)
 
-#define ONNXTRAIN_DEFINE_POOL_LOOPS(T)                                                        \
-  void MaxRun(const T* x, int64_t stride, T* y, int64_t count) {                              \
-    ONNXTRAIN_BY_STRIDE(Max, x, stride, y, count);                                            \
-  }                                                                                           \
-  void AddRun(const T* x, int64_t stride, T* y, int64_t count) {                              \
-    ONNXTRAIN_BY_STRIDE(Add, x, stride, y, count);                                            \
-  }                                                                                           \
-  void SpreadRun(const T* dy, const T* reciprocals, T* dx, int64_t stride, int64_t count) {   \
-    ONNXTRAIN_BY_STRIDE(Spread, dy, reciprocals, dx, stride, count);                          \
+#define ONNXTRAIN_DEFINE_POOL_LOOPS(T)                                                                            \
+  void MaxRun(const T* x, int64_t stride, T* y, int64_t count) { ONNXTRAIN_BY_STRIDE(Max, x, stride, y, count); } \
+  void AddRun(const T* x, int64_t stride, T* y, int64_t count) { ONNXTRAIN_BY_STRIDE(Add, x, stride, y, count); } \
+  void SpreadRun(const T* dy, const T* reciprocals, T* dx, int64_t stride, int64_t count) {                       \
+    ONNXTRAIN_BY_STRIDE(Spread, dy, reciprocals, dx, stride, count);                                              \
   }
 ONNXTRAIN_DEFINE_POOL_LOOPS(float)
 ONNXTRAIN_DEFINE_POOL_LOOPS(double)

@@ -87,16 +87,14 @@ inline void LogSoftmaxGradient(const T* dy, const T* y, T* dx, int64_t count) {
 
 }  // namespace
 
-#define ONNXTRAIN_DEFINE_SOFTMAX_LOOPS(T)                                                                        \
-  void SoftmaxRow(const T* x, T* y, int64_t count) { Softmax(x, y, count); }                                     \
-  void LogSoftmaxRow(const T* x, T* y, int64_t count) { LogSoftmax(x, y, count); }                               \
-  void SoftmaxGradientRow(const T* dy, const T* y, T* dx, int64_t count) { SoftmaxGradient(dy, y, dx, count); }  \
-  void LogSoftmaxGradientRow(const T* dy, const T* y, T* dx, int64_t count) {                                    \
-    LogSoftmaxGradient(dy, y, dx, count);                                                                        \
-  }                                                                                                              \
-  void ScaledSoftmaxRow(const T* x, T factor, T shift, T* y, int64_t count) {                                    \
-    ScaledSoftmax(x, factor, shift, y, count);                                                                   \
-  }                                                                                                              \
+#define ONNXTRAIN_DEFINE_SOFTMAX_LOOPS(T)                                                                             \
+  void SoftmaxRow(const T* x, T* y, int64_t count) { Softmax(x, y, count); }                                          \
+  void LogSoftmaxRow(const T* x, T* y, int64_t count) { LogSoftmax(x, y, count); }                                    \
+  void SoftmaxGradientRow(const T* dy, const T* y, T* dx, int64_t count) { SoftmaxGradient(dy, y, dx, count); }       \
+  void LogSoftmaxGradientRow(const T* dy, const T* y, T* dx, int64_t count) { LogSoftmaxGradient(dy, y, dx, count); } \
+  void ScaledSoftmaxRow(const T* x, T factor, T shift, T* y, int64_t count) {                                         \
+    ScaledSoftmax(x, factor, shift, y, count);                                                                        \
+  }                                                                                                                   \
   T LogSumRow(const T* x, int64_t count, T* largest) { return LogSum(x, count, largest); }
 ONNXTRAIN_DEFINE_SOFTMAX_LOOPS(float)
 ONNXTRAIN_DEFINE_SOFTMAX_LOOPS(double)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Softmax and what is made of it, for one row of `count` >= 1 contiguous elements. Results may overwrite arguments of the
-// same length. Sums run in lanes of fixed number per instruction set, so that equal processors give equal bits.
+// Softmax and what is made of it, for one row of `count` >= 1 contiguous elements. Results may overwrite arguments of
+// the same length. Sums run in lanes of fixed number per instruction set, so that equal processors give equal bits.
 #ifndef ONNXTRAIN_RUNTIME_CPU_ISA_SOFTMAX_LOOPS_H_
 #define ONNXTRAIN_RUNTIME_CPU_ISA_SOFTMAX_LOOPS_H_
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// BatchNormalization of [N, C, ...]: a channel is N runs of contiguous elements. Channels of [N, C] are columns; they are
-// copied in blocks, which makes each of them one run.
+// BatchNormalization of [N, C, ...]: a channel is N runs of contiguous elements. Channels of [N, C] are columns; they
+// are copied in blocks, which makes each of them one run.
 #include <algorithm>
 #include <cmath>
 #include <limits>
@@ -132,8 +132,7 @@ class Forward : public BatchNormalization<T> {
     this->ForEachChannel(
         args.workspace, args.input<T>(0), nullptr, args.output<T>(0),
         [&](int64_t channel, const Channel& geometry, const T* x, const T*, T* y) {
-          const auto statistics =
-              training_ ? this->StatisticsOf(geometry, x) : this->Given(mean, variance, channel);
+          const auto statistics = training_ ? this->StatisticsOf(geometry, x) : this->Given(mean, variance, channel);
           const T factor = static_cast<T>(double{statistics.factor} * double{args.input<T>(1)[channel]});
           for (int64_t run = 0; run < geometry.runs; ++run) {
             this->loops_.affine(x + run * geometry.stride, statistics.mean, factor, args.input<T>(2)[channel],
@@ -148,7 +147,8 @@ class Forward : public BatchNormalization<T> {
 
  private:
   void Move(T* moved, const T* running, int64_t channel, double batch) const {
-    if (moved != nullptr) moved[channel] = static_cast<T>(double{running[channel]} * momentum_ + batch * (1 - momentum_));
+    if (moved != nullptr)
+      moved[channel] = static_cast<T>(double{running[channel]} * momentum_ + batch * (1 - momentum_));
   }
 
   const bool training_;
@@ -166,13 +166,12 @@ class Gradient : public BatchNormalization<T> {
   size_t workspace_bytes() const override { return this->ScratchBytes(2); }
 
   Status Launch(const LaunchArgs& args) override {
-    this->ForEachChannel(
-        args.workspace, args.input<T>(0), args.input<T>(1), args.output<T>(0),
-        [&](int64_t channel, const Channel& geometry, const T* dy, const T* x, T* dx) {
-          const auto statistics = batch_ ? this->StatisticsOf(geometry, x)
-                                         : this->Given(args.input<T>(3), args.input<T>(4), channel);
-          RunChannel(args, channel, geometry, dy, x, statistics.mean, double{statistics.factor}, dx);
-        });
+    this->ForEachChannel(args.workspace, args.input<T>(0), args.input<T>(1), args.output<T>(0),
+                         [&](int64_t channel, const Channel& geometry, const T* dy, const T* x, T* dx) {
+                           const auto statistics = batch_ ? this->StatisticsOf(geometry, x)
+                                                          : this->Given(args.input<T>(3), args.input<T>(4), channel);
+                           RunChannel(args, channel, geometry, dy, x, statistics.mean, double{statistics.factor}, dx);
+                         });
     return OkStatus();
   }
 
@@ -205,9 +204,12 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context) {
     if (input != nullptr && input->type().dtype != dtype) return UnsupportedTypes(context);
   }
   switch (dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new KernelOf<double>(context));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new KernelOf<float>(context));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new KernelOf<double>(context));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

@@ -89,9 +89,12 @@ class BinaryLossGradient : public Kernel {
 template <template <typename> class KernelOf>
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context) {
   switch (context.output_type(0).dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new KernelOf<double>(context));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new KernelOf<float>(context));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new KernelOf<double>(context));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

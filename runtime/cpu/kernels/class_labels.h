@@ -32,14 +32,22 @@ class ClassLabels {
  private:
   int64_t Read(const std::byte* labels, int64_t i) const {
     switch (dtype_) {
-      case DType::kInt64: return reinterpret_cast<const int64_t*>(labels)[i];
-      case DType::kInt32: return reinterpret_cast<const int32_t*>(labels)[i];
-      case DType::kInt16: return reinterpret_cast<const int16_t*>(labels)[i];
-      case DType::kInt8: return reinterpret_cast<const int8_t*>(labels)[i];
-      case DType::kUint8: return reinterpret_cast<const uint8_t*>(labels)[i];
-      case DType::kUint16: return reinterpret_cast<const uint16_t*>(labels)[i];
-      case DType::kUint32: return reinterpret_cast<const uint32_t*>(labels)[i];
-      default: return static_cast<int64_t>(reinterpret_cast<const uint64_t*>(labels)[i]);
+      case DType::kInt64:
+        return reinterpret_cast<const int64_t*>(labels)[i];
+      case DType::kInt32:
+        return reinterpret_cast<const int32_t*>(labels)[i];
+      case DType::kInt16:
+        return reinterpret_cast<const int16_t*>(labels)[i];
+      case DType::kInt8:
+        return reinterpret_cast<const int8_t*>(labels)[i];
+      case DType::kUint8:
+        return reinterpret_cast<const uint8_t*>(labels)[i];
+      case DType::kUint16:
+        return reinterpret_cast<const uint16_t*>(labels)[i];
+      case DType::kUint32:
+        return reinterpret_cast<const uint32_t*>(labels)[i];
+      default:
+        return static_cast<int64_t>(reinterpret_cast<const uint64_t*>(labels)[i]);
     }
   }
 

@@ -37,8 +37,7 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, ConvDirecti
   ASSIGN_OR_RETURN(const ConvShape shape, ShapeOf(context, x, w, y));
   auto convolution = Convolution::Create(dtype, direction, shape, bias, context.threads);
   if (!convolution.ok()) return convolution.status().Prepend(context.node.Describe());
-  return std::unique_ptr<Kernel>(
-      new ConvKernel(*std::move(convolution), direction == ConvDirection::kForward));
+  return std::unique_ptr<Kernel>(new ConvKernel(*std::move(convolution), direction == ConvDirection::kForward));
 }
 
 StatusOr<std::unique_ptr<Kernel>> MakeForward(const KernelContext& context) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// GroupNormalization of [N, C, ...], and InstanceNormalization as its case of one channel a group. A group of one sample is
-// one contiguous run, made of a run for each channel.
+// GroupNormalization of [N, C, ...], and InstanceNormalization as its case of one channel a group. A group of one
+// sample is one contiguous run, made of a run for each channel.
 #include <algorithm>
 #include <cmath>
 
@@ -145,9 +145,12 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, int64_t gro
     if (input->type().dtype != dtype) return UnsupportedTypes(context);
   }
   switch (dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context, groups));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new KernelOf<double>(context, groups));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new KernelOf<float>(context, groups));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new KernelOf<double>(context, groups));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

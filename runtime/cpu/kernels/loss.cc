@@ -234,9 +234,12 @@ class ClassLossGradient : public ClassLossKernel<T> {
 template <template <typename> class KernelOf, bool kSoftmax, size_t kScores>
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context) {
   switch (context.input_type(kScores).dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context, kSoftmax));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new KernelOf<double>(context, kSoftmax));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new KernelOf<float>(context, kSoftmax));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new KernelOf<double>(context, kSoftmax));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

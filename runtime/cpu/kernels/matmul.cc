@@ -68,8 +68,13 @@ template <typename T>
 class BiasFill {
  public:
   BiasFill(const ProductShape& shape, Bias bias, int threads)
-      : rows_(shape.rows), columns_(shape.columns), batch_(shape.batch), c_(shape.c), bias_(bias),
-        beta_(static_cast<T>(bias.beta)), threads_(threads) {}
+      : rows_(shape.rows),
+        columns_(shape.columns),
+        batch_(shape.batch),
+        c_(shape.c),
+        bias_(bias),
+        beta_(static_cast<T>(bias.beta)),
+        threads_(threads) {}
 
   void Run(const T* bias, T* c) const {
     const int64_t lines = ElementsOf(batch_) * rows_;
@@ -83,7 +88,8 @@ class BiasFill {
  private:
   int64_t OffsetOf(int64_t index) const {
     int64_t offset = 0;
-    for (size_t axis = batch_.size(); axis-- > 0; index /= batch_[axis]) offset += index % batch_[axis] * c_.batch[axis];
+    for (size_t axis = batch_.size(); axis-- > 0; index /= batch_[axis])
+      offset += index % batch_[axis] * c_.batch[axis];
     return offset;
   }
 
@@ -123,8 +129,8 @@ class ProductKernel : public Kernel {
 template <typename T>
 StatusOr<std::unique_ptr<Kernel>> MakeProduct(const KernelContext& context, const ProductShape& shape, double alpha,
                                               const Bias* bias) {
-  ASSIGN_OR_RETURN(auto product, MatrixProduct::Create(context.output_type(0).dtype, shape, alpha, bias != nullptr,
-                                                       context.threads));
+  ASSIGN_OR_RETURN(auto product,
+                   MatrixProduct::Create(context.output_type(0).dtype, shape, alpha, bias != nullptr, context.threads));
   std::unique_ptr<BiasFill<T>> fill;
   if (bias != nullptr) fill = std::make_unique<BiasFill<T>>(shape, *bias, context.threads);
   return std::unique_ptr<Kernel>(new ProductKernel<T>(std::move(product), std::move(fill)));
@@ -133,9 +139,12 @@ StatusOr<std::unique_ptr<Kernel>> MakeProduct(const KernelContext& context, cons
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, const ProductShape& shape, double alpha,
                                        const Bias* bias) {
   switch (context.output_type(0).dtype) {
-    case DType::kFloat: return MakeProduct<float>(context, shape, alpha, bias);
-    case DType::kDouble: return MakeProduct<double>(context, shape, alpha, bias);
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return MakeProduct<float>(context, shape, alpha, bias);
+    case DType::kDouble:
+      return MakeProduct<double>(context, shape, alpha, bias);
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

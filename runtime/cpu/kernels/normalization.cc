@@ -19,7 +19,9 @@ template <typename T>
 class RowNormalization : public Kernel {
  public:
   RowNormalization(const KernelContext& context, size_t x, bool rms)
-      : epsilon_(DecimalValue(context.node.attributes().Float("epsilon", 1e-5f))), rms_(rms), threads_(context.threads) {
+      : epsilon_(DecimalValue(context.node.attributes().Float("epsilon", 1e-5f))),
+        rms_(rms),
+        threads_(context.threads) {
     const Shape& shape = context.input_type(x).shape;
     int64_t axis = context.node.attributes().Int("axis", -1);
     if (axis < 0) axis += static_cast<int64_t>(shape.size());
@@ -138,8 +140,8 @@ class RowGradient : public RowNormalization<T> {
     const double count = static_cast<double>(this->length_);
     const double wide = double{factor};
     const T shift = this->rms_ ? T{0} : static_cast<T>(wide * sum / count);
-    this->loops_.scaled_gradient(dy, x, scale, mean, factor, shift, static_cast<T>(wide * wide * wide * dot / count), dx,
-                                 this->length_);
+    this->loops_.scaled_gradient(dy, x, scale, mean, factor, shift, static_cast<T>(wide * wide * wide * dot / count),
+                                 dx, this->length_);
   }
 
   void SumChunks(const T* partial, int64_t begin, int64_t end, T* result) const {

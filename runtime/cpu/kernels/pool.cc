@@ -29,8 +29,8 @@ void ForEachPlane(int threads, int64_t planes, const SpatialWindow& window, cons
   });
 }
 
-// body(row of x, row of y, first output of the row, stride, count) for every offset of the window and every row of outputs: all
-// pairs of an input and an output of the plane that belong together.
+// body(row of x, row of y, first output of the row, stride, count) for every offset of the window and every row of
+// outputs: all pairs of an input and an output of the plane that belong together.
 template <typename Body>
 void ForEachRun(const SpatialWindow& window, const Body& body) {
   const auto& [depth, height, width] = std::tie(window.axis(0), window.axis(1), window.axis(2));
@@ -51,7 +51,8 @@ void ForEachRun(const SpatialWindow& window, const Body& body) {
   }
 }
 
-// The first largest element of the window of output (d, h, w), as its place in the plane; the last NaN where there is one.
+// The first largest element of the window of output (d, h, w), as its place in the plane; the last NaN where there is
+// one.
 template <typename T>
 int64_t LargestOf(const SpatialWindow& window, const T* x, int64_t d, int64_t h, int64_t w) {
   const auto& [depth, height, width] = std::tie(window.axis(0), window.axis(1), window.axis(2));
@@ -87,7 +88,8 @@ template <typename T>
 class MaxPool : public Kernel {
  public:
   MaxPool(const KernelContext& context, const SpatialWindow& window)
-      : window_(window), planes_(PlanesOf(context)),
+      : window_(window),
+        planes_(PlanesOf(context)),
         column_major_(context.node.attributes().Int("storage_order", 0) != 0),
         threads_(context.threads) {}
 
@@ -168,15 +170,16 @@ std::vector<T> Reciprocals(const SpatialWindow& window, bool count_padding) {
   return reciprocals;
 }
 
-bool CountsPadding(const KernelContext& context) {
-  return context.node.attributes().Int("count_include_pad", 0) != 0;
-}
+bool CountsPadding(const KernelContext& context) { return context.node.attributes().Int("count_include_pad", 0) != 0; }
 
 template <typename T>
 class AveragePool : public Kernel {
  public:
   AveragePool(const KernelContext& context, const SpatialWindow& window)
-      : window_(window), planes_(PlanesOf(context)), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
+      : window_(window),
+        planes_(PlanesOf(context)),
+        reciprocals_(Reciprocals<T>(window, CountsPadding(context))),
+        threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
     ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
@@ -204,7 +207,10 @@ template <typename T>
 class AveragePoolGradient : public Kernel {
  public:
   AveragePoolGradient(const KernelContext& context, const SpatialWindow& window)
-      : window_(window), planes_(PlanesOf(context)), reciprocals_(Reciprocals<T>(window, CountsPadding(context))), threads_(context.threads) {}
+      : window_(window),
+        planes_(PlanesOf(context)),
+        reciprocals_(Reciprocals<T>(window, CountsPadding(context))),
+        threads_(context.threads) {}
 
   Status Launch(const LaunchArgs& args) override {
     ForEachPlane(threads_, planes_, window_, [&](int64_t plane) {
@@ -267,9 +273,12 @@ Made MakeWindowed(const KernelContext& context, const Shape& input, const Shape&
   StatusOr<SpatialWindow> window = SpatialWindow::Make(sizes, SpatialOf(input), SpatialOf(output));
   if (!window.ok()) return window.status().Prepend(context.node.Describe());
   switch (context.output_type(0).dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new KernelOf<float>(context, *window));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new KernelOf<double>(context, *window));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new KernelOf<float>(context, *window));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new KernelOf<double>(context, *window));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 
@@ -286,9 +295,12 @@ Made MakeBackward(const KernelContext& context) {
 template <bool kMean>
 Made MakeGlobal(const KernelContext& context) {
   switch (context.output_type(0).dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new GlobalPool<float, kMean>(context));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new GlobalPool<double, kMean>(context));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new GlobalPool<float, kMean>(context));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new GlobalPool<double, kMean>(context));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 

@@ -69,9 +69,12 @@ class RowKernel : public Kernel {
 template <template <typename> class Loop>
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context) {
   switch (context.output_type(0).dtype) {
-    case DType::kFloat: return std::unique_ptr<Kernel>(new RowKernel<float>(context, Loop<float>::Run));
-    case DType::kDouble: return std::unique_ptr<Kernel>(new RowKernel<double>(context, Loop<double>::Run));
-    default: return UnsupportedTypes(context);
+    case DType::kFloat:
+      return std::unique_ptr<Kernel>(new RowKernel<float>(context, Loop<float>::Run));
+    case DType::kDouble:
+      return std::unique_ptr<Kernel>(new RowKernel<double>(context, Loop<double>::Run));
+    default:
+      return UnsupportedTypes(context);
   }
 }
 
