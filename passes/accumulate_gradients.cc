@@ -162,7 +162,8 @@ class StepSplitter {
     return OkStatus();
   }
 
-  // The parameter's optimizer node, and one place of the norm (a gradient that two parameters share stands there twice).
+  // The parameter's optimizer node, and one place of the norm (a gradient that two parameters share stands there
+  // twice).
   void UseTotal(Graph& graph, const Carried& carried, Value* value, Value* total) {
     for (Node* node : OptimizerNodes(graph)) {
       const StateEntry* entry = program_.FindState(node->input(kOptimizerWeight)->name());

@@ -6,11 +6,15 @@
 //          middle: w.accumulated := Add (w.accumulated, g)
 //          last:   total = Add (w.accumulated, g);  w_new = AdamW (w, total, ...)
 //
-// The same for the sums of loss, weight and fault flag; `first` and `middle` have the output `status`. Running statistics go
-// from micro-batch to micro-batch in a pending state, and become the buffer's in `last`, only if the step is applied:
-//   first:  pending := new (from buffer);  middle: pending := new (from pending);  last: buffer := Where (applied, new, buffer)
+// The same for the sums of loss, weight and fault flag; `first` and `middle` have the output `status`. Running
+// statistics go from micro-batch to micro-batch in a pending state, and become the buffer's in `last`, only if the step
+// is applied:
+//   first:  pending := new (from buffer)
+//   middle: pending := new (from pending)
+//   last:   buffer := Where (applied, new (from pending), buffer)
 //
-// Accumulators and pending states are written by `first` before anything reads them: they need no zero and are never saved.
+// Accumulators and pending states are written by `first` before anything reads them: they need no zero and are never
+// saved.
 #ifndef ONNXTRAIN_PASSES_ACCUMULATE_GRADIENTS_H_
 #define ONNXTRAIN_PASSES_ACCUMULATE_GRADIENTS_H_
 

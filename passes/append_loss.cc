@@ -62,8 +62,8 @@ Node* RealProducer(const Value* value) {
   Node* node = value->producer();
   while (node != nullptr) {
     const std::string& op = node->op();
-    const bool passes = op == "Identity" || op == "Cast" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" ||
-                        op == "Flatten";
+    const bool passes =
+        op == "Identity" || op == "Cast" || op == "Reshape" || op == "Squeeze" || op == "Unsqueeze" || op == "Flatten";
     if (!passes) return node;
     node = node->input(0)->producer();
   }
@@ -108,8 +108,8 @@ class LossAppender {
     if (!options_.output.empty()) {
       Value* value = graph_.FindValue(options_.output);
       if (value != nullptr) return value;
-      return UsageError("--loss-on: the model has no value named '" + options_.output + "'; its float outputs are:" +
-                        LossCandidates(graph_));
+      return UsageError("--loss-on: the model has no value named '" + options_.output +
+                        "'; its float outputs are:" + LossCandidates(graph_));
     }
     const bool scalar = options_.kind == LossKind::kAuto;
     std::vector<Value*> fitting;
@@ -132,8 +132,8 @@ class LossAppender {
                                ", not one floating-point number: choose a loss for it with --loss");
     }
     const Node* node = RealProducer(found.loss);
-    const bool class_loss = node != nullptr && (node->op() == "SoftmaxCrossEntropyLoss" ||
-                                                node->op() == "NegativeLogLikelihoodLoss");
+    const bool class_loss =
+        node != nullptr && (node->op() == "SoftmaxCrossEntropyLoss" || node->op() == "NegativeLogLikelihoodLoss");
     if (class_loss) {
       found.logits = node->input(0);
       found.labels = node->input(1);
@@ -201,8 +201,9 @@ class LossAppender {
     const bool second = labels->type().shape == WithoutAxis(shape, 1);
     const bool last = labels->type().shape == WithoutAxis(shape, shape.size() - 1);
     if (!second && !last) {
-      return LabelsMisfit(*x, *labels, "of shape " + ToString(WithoutAxis(shape, 1)) +
-                                           (shape.size() == 2 ? "" : " or " + ToString(WithoutAxis(shape, shape.size() - 1))));
+      return LabelsMisfit(*x, *labels,
+                          "of shape " + ToString(WithoutAxis(shape, 1)) +
+                              (shape.size() == 2 ? "" : " or " + ToString(WithoutAxis(shape, shape.size() - 1))));
     }
     WarnOfInput(*x);
     const DType dtype = labels->type().dtype;

@@ -5,9 +5,9 @@
 // After:   loss = SoftmaxCrossEntropyLoss (logits, labels)     role loss: the mean over the local batch
 //          loss_weight = onnxtrain.CountLabels (labels)        role loss_weight: what the mean was divided by
 //
-// The weight is the number of counted labels for ce and nll, also where the graph has its own SoftmaxCrossEntropyLoss or
-// NegativeLogLikelihoodLoss with reduction mean right before the loss; otherwise the number of samples, a constant. Sums of
-// loss * weight may be added over micro-batches and ranks; means may not.
+// The weight is the number of counted labels for ce and nll, also where the graph has its own SoftmaxCrossEntropyLoss
+// or NegativeLogLikelihoodLoss with reduction mean right before the loss; otherwise the number of samples, a constant.
+// Sums of loss * weight may be added over micro-batches and ranks; means may not.
 //
 // Formulas are PyTorch's: mse, l1, smooth_l1 (beta 1) and bce are means over all elements, bce is on
 // logits; label_smoothing mixes the mean over the classes into ce.
@@ -53,20 +53,22 @@ struct AppendLossOptions {
   std::string output;
   // The input that holds the targets; added when the graph has none of the name.
   std::string labels = "labels";
-  // Type of a new labels input as it is fed. Unknown: int64 without the class axis 1 for class labels, else that of the output.
+  // Type of a new labels input as it is fed. Unknown: int64 without the class axis 1 for class labels, else that of the
+  // output.
   TensorType labels_type;
   int64_t ignore_index = -100;
   double label_smoothing = 0;
-  // For the eval graph: adds the outputs loss_sum, loss_weight, status and, where labels are classes, correct and counted.
+  // For the eval graph: adds the outputs loss_sum, loss_weight, status and, where labels are classes, correct and
+  // counted.
   bool evaluation = false;
-  // Receives one sentence for each thing that looks wrong and is done anyway: ce on the output of a Softmax, nll on anything but
-  // a LogSoftmax. Borrowed; may be null.
+  // Receives one sentence for each thing that looks wrong and is done anyway: ce on the output of a Softmax, nll on
+  // anything but a LogSoftmax. Borrowed; may be null.
   std::vector<std::string>* warnings = nullptr;
 };
 
-// Sets the roles loss and loss_weight, and accuracy_logits and labels where labels are classes. Fails with InvalidModel for a
-// loss that is ambiguous, missing or not one floating-point number (the candidates are listed), with Usage for unknown names
-// and for options that the loss does not use, with InvalidData for labels of a wrong type or shape.
+// Sets the roles loss and loss_weight, and accuracy_logits and labels where labels are classes. Fails with InvalidModel
+// for a loss that is ambiguous, missing or not one floating-point number (the candidates are listed), with Usage for
+// unknown names and for options that the loss does not use, with InvalidData for labels of a wrong type or shape.
 std::unique_ptr<Pass> AppendLoss(const AppendLossOptions& options);
 
 // The float outputs a loss could be made of, as "name: float[8,10]" lines: for messages, `check` and `inspect`.

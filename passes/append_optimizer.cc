@@ -35,7 +35,9 @@ Status CheckMethod(const AppendOptimizerOptions& options) {
   const bool sgd = options.method == OptimizerMethod::kSgd;
   const bool betas = IsAdam(options.method) || options.method == OptimizerMethod::kLion;
   const bool epsilon = IsAdam(options.method) || options.method == OptimizerMethod::kAdagrad;
-  auto unused = [&](const char* name) { return UsageError(std::string(name) + " has no meaning for --optimizer " + method); };
+  auto unused = [&](const char* name) {
+    return UsageError(std::string(name) + " has no meaning for --optimizer " + method);
+  };
   if (!sgd && options.momentum.value_or(0) != 0) return unused("--momentum");
   if (!sgd && options.dampening.value_or(0) != 0) return unused("dampening");
   if (!sgd && options.nesterov) return unused("--nesterov");
@@ -116,7 +118,8 @@ class OptimizerAppender {
     RETURN_IF_ERROR(CheckMethod(options_));
     RETURN_IF_ERROR(CheckSchedule(options_.schedule));
     FindParameters();
-    if (parameters_.empty()) return InvalidModelError("append_optimizer: no parameter has a gradient: build_backward first");
+    if (parameters_.empty())
+      return InvalidModelError("append_optimizer: no parameter has a gradient: build_backward first");
     ASSIGN_OR_RETURN(settings_, Settings());
     RETURN_IF_ERROR(ReplaceOutputs());
     RETURN_IF_ERROR(AddControl());
@@ -213,8 +216,12 @@ class OptimizerAppender {
   Status AddOptimizerNode(const TrainedParameter& parameter) {
     std::vector<Value*> states{parameter.weight};
     for (const std::string_view role : MomentRoles()) states.push_back(AddMoment(parameter, role));
-    NodeSpec spec{std::string(EntryOf(options_.method).op), {parameter.weight, parameter.gradient},
-                  MethodAttributes(options_), {}, "append_optimizer", {}};
+    NodeSpec spec{std::string(EntryOf(options_.method).op),
+                  {parameter.weight, parameter.gradient},
+                  MethodAttributes(options_),
+                  {},
+                  "append_optimizer",
+                  {}};
     spec.inputs.insert(spec.inputs.end(), states.begin() + 1, states.end());
     if (options_.method == OptimizerMethod::kSgd && states.size() == 1) spec.inputs.push_back(nullptr);
     for (Value* scalar : {rate_, scale_, step_, apply_}) spec.inputs.push_back(scalar);

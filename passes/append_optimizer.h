@@ -10,9 +10,9 @@
 //          w_new, m_new, v_new = onnxtrain.AdamW (w, g, w.moment1, w.moment2, learning_rate, grad_scale, step, applied)
 //          step_new = onnxtrain.AdvanceStep (step, applied);  attempt_new = Add (attempt, 1)
 //
-// Only parameters with a gradient are updated: no path to the loss means no moment and no decay. Optimizer nodes stand in
-// the order in which the forward pass first reads their parameters. Updates of buffers become Where (applied, new, old). The
-// outputs of the graph become loss, grad_norm, learning_rate, status, applied.
+// Only parameters with a gradient are updated: no path to the loss means no moment and no decay. Optimizer nodes stand
+// in the order in which the forward pass first reads their parameters. Updates of buffers become Where (applied, new,
+// old). The outputs of the graph become loss, grad_norm, learning_rate, status, applied.
 #ifndef ONNXTRAIN_PASSES_APPEND_OPTIMIZER_H_
 #define ONNXTRAIN_PASSES_APPEND_OPTIMIZER_H_
 
@@ -70,8 +70,8 @@ struct AppendOptimizerOptions {
   double gradient_multiplier = 1;  // the number of ranks for --reduce sum
 };
 
-// Fails with InvalidModel without gradients, with Usage for options that do not fit the method, the schedule or the model (a
-// glob that matches nothing).
+// Fails with InvalidModel without gradients, with Usage for options that do not fit the method, the schedule or the
+// model (a glob that matches nothing).
 std::unique_ptr<Pass> AppendOptimizer(const AppendOptimizerOptions& options);
 
 }  // namespace onnxtrain

@@ -75,8 +75,9 @@ class Bucketer {
     bool fits = layout.world_size() == program_.world_size && layout.parameters().size() == gradients_.size();
     for (const ReducedGradient& gradient : gradients_) {
       const int index = layout.FindParameter(gradient.parameter);
-      fits = fits && index >= 0 &&
-             layout.parameters()[static_cast<size_t>(index)].type == gradient.optimizer->input(kOptimizerWeight)->type();
+      fits =
+          fits && index >= 0 &&
+          layout.parameters()[static_cast<size_t>(index)].type == gradient.optimizer->input(kOptimizerWeight)->type();
     }
     if (fits) return layout;
     return InternalError("bucket_gradients: the Layout of another batch shape has other parameters or ranks");
@@ -101,9 +102,10 @@ class Bucketer {
     for (const ReducedGradient& gradient : gradients_) {
       const Value* weight = gradient.optimizer->input(kOptimizerWeight);
       const auto given = options_.release_us.find(gradient.parameter);
-      const double release = given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
-      released.push_back({gradient.parameter, weight->type(), groups.at(GroupOf(*gradient.optimizer)),
-                          ReadByGather(weight), release});
+      const double release =
+          given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
+      released.push_back(
+          {gradient.parameter, weight->type(), groups.at(GroupOf(*gradient.optimizer)), ReadByGather(weight), release});
     }
     return released;
   }
@@ -113,8 +115,8 @@ class Bucketer {
                          [&](const ReducedGradient& gradient) { return gradient.parameter == parameter; });
   }
 
-  // Pack and reduce right behind the last gradient of the bucket; unpack where the norm reads it, so that nothing waits for
-  // the reduction before.
+  // Pack and reduce right behind the last gradient of the bucket; unpack where the norm reads it, so that nothing waits
+  // for the reduction before.
   Status Pack(int bucket) {
     const LayoutBucket& shape = program_.layout().buckets()[static_cast<size_t>(bucket)];
     const int64_t number = bucket;
@@ -137,8 +139,12 @@ class Bucketer {
     unpack.attributes = {{"bucket", number}, {"offsets", offsets}, {"shapes", shapes}};
     Node* const before = order_.Behind(last);
     ASSIGN_OR_RETURN(Node * packed, graph_.Insert(before, std::move(pack)));
-    NodeSpec reduce{std::string(kAllReduce), {packed->output(0)}, {{"bucket", number}, {"op", "sum"}},
-                    {packed->output(0)->name() + "_sum"}, "bucket_gradients", {}};
+    NodeSpec reduce{std::string(kAllReduce),
+                    {packed->output(0)},
+                    {{"bucket", number}, {"op", "sum"}},
+                    {packed->output(0)->name() + "_sum"},
+                    "bucket_gradients",
+                    {}};
     ASSIGN_OR_RETURN(Node * reduced, graph_.Insert(before, std::move(reduce)));
     unpack.inputs = {reduced->output(0)};
     ASSIGN_OR_RETURN(Node * unpacked, graph_.Insert(FindNode(graph_, "onnxtrain.SquaredNorm"), std::move(unpack)));
@@ -181,7 +187,8 @@ class BucketGradientsPass : public Pass {
       return UsageError("the size of a bucket must be above 0");
     }
     Graph* graph = UpdatingGraph(program);
-    if (graph == nullptr || !program.layout().empty() || FindNode(*graph, "onnxtrain.SquaredNorm") == nullptr) return false;
+    if (graph == nullptr || !program.layout().empty() || FindNode(*graph, "onnxtrain.SquaredNorm") == nullptr)
+      return false;
     return Bucketer(program, *graph, options_).Run();
   }
 

@@ -5,9 +5,10 @@
 // After:   flat = BucketPack <bucket, elements, offsets> (dB, dA);  flat_sum = AllReduce <bucket> (flat)
 //          dB_sum, dA_sum = BucketUnpack <bucket, offsets, shapes> (flat_sum)
 //
-// A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right behind
-// the last of them, and unpacked where the norm is taken. In an exact cut, parameters that a Gather reads (embeddings) and that are released last stand alone, since
-// nothing is left to hide their reduction. Hyper-parameters never open another bucket: they become the groups of the Layout.
+// A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right
+// behind the last of them, and unpacked where the norm is taken. In an exact cut, parameters that a Gather reads
+// (embeddings) and that are released last stand alone, since nothing is left to hide their reduction. Hyper-parameters
+// never open another bucket: they become the groups of the Layout.
 #ifndef ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 #define ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 
@@ -22,8 +23,8 @@
 namespace onnxtrain {
 
 struct BucketGradientsOptions {
-  // No bucket grows above this many bytes; 1 gives one bucket a parameter, infinity one an element type. Unset: cut exactly
-  // (graph/bucket_cut.h).
+  // No bucket grows above this many bytes; 1 gives one bucket a parameter, infinity one an element type. Unset: cut
+  // exactly (graph/bucket_cut.h).
   std::optional<double> bucket_bytes;
   // For the exact cut, plain data that is the same on every rank: the cost of nodes and of the link ...
   CostModel cost;
@@ -34,7 +35,8 @@ struct BucketGradientsOptions {
   std::optional<Layout> layout;
 };
 
-// Works on `step` or `last`; needs what insert_all_reduce made, and changes nothing where there is no AllReduce (one rank).
+// Works on `step` or `last`; needs what insert_all_reduce made, and changes nothing where there is no AllReduce (one
+// rank).
 std::unique_ptr<Pass> BucketGradients(const BucketGradientsOptions& options);
 
 }  // namespace onnxtrain

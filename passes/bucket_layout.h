@@ -18,7 +18,8 @@ struct ReleasedGradient {
   double release_us = 0;
 };
 
-// `gradients` in order of release, at least one; options.release_us is not read. Buckets are numbered by the release of their last gradient.
+// `gradients` in order of release, at least one; options.release_us is not read. Buckets are numbered by the release of
+// their last gradient.
 Layout MakeBucketLayout(const std::vector<ReleasedGradient>& gradients, const BucketGradientsOptions& options,
                         int world_size);
 

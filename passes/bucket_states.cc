@@ -33,9 +33,12 @@ int FirstUse(const Graph& graph, const NodeOrder& order, const BucketStates& buc
 
 StatusOr<Value*> Gather(Graph& graph, Node* before, const BucketStates& bucket, int world_size) {
   Value* shard = StateValue(graph, bucket.parameter);
-  NodeSpec spec{"onnxtrain.AllGather", {shard},
+  NodeSpec spec{"onnxtrain.AllGather",
+                {shard},
                 {{"bucket", static_cast<int64_t>(bucket.bucket)}, {"world_size", static_cast<int64_t>(world_size)}},
-                {"bucket" + std::to_string(bucket.bucket) + "_gathered"}, kOrigin, {}};
+                {"bucket" + std::to_string(bucket.bucket) + "_gathered"},
+                kOrigin,
+                {}};
   ASSIGN_OR_RETURN(Node * gather, graph.Insert(before, std::move(spec)));
   graph.SetUpdate(StateValue(graph, bucket.replica), gather->output(0));
   return gather->output(0);

@@ -14,9 +14,9 @@ namespace onnxtrain {
 // What takes the place of the states of a bucket's parameters.
 struct BucketStates {
   int bucket = 0;
-  StateEntry parameter;            // shard
-  StateEntry replica;              // whole
-  std::vector<StateEntry> moments;  // shards, in the order of the optimizer's inputs
+  StateEntry parameter;              // shard
+  StateEntry replica;                // whole
+  std::vector<StateEntry> moments;   // shards, in the order of the optimizer's inputs
   std::vector<std::string> members;  // state names of the whole parameters, in bucket order
 };
 
@@ -26,9 +26,9 @@ StateEntry BucketEntry(const Program& program, int bucket, std::string_view role
 // Attributes "bucket", "offsets" and "shapes" of the node that takes a bucket apart.
 Attributes UnpackAttributes(const Layout& layout, int bucket);
 
-// Lets the graph read its parameters from buckets, those the graph uses: `gathers` true gathers the shards at the start in the
-// order of first use and refreshes the replicas (of all buckets, used or not); false reads the replicas. Afterwards no
-// node reads the whole parameters' states. Optimizer nodes must be gone.
+// Lets the graph read its parameters from buckets, those the graph uses: `gathers` true gathers the shards at the start
+// in the order of first use and refreshes the replicas (of all buckets, used or not); false reads the replicas.
+// Afterwards no node reads the whole parameters' states. Optimizer nodes must be gone.
 Status ReadFromBuckets(Graph& graph, const Layout& layout, const std::vector<BucketStates>& buckets, bool gathers);
 
 // Bucket numbers by the first use of one of their parameters in the graph; unused ones last. `except` are nodes that do

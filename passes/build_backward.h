@@ -5,12 +5,12 @@
 // After:   y = MatMul(x, w);  loss = ...(y)
 //          dy = ...Grad(loss_weight);  w_grad = MatMul(x^T, dy)   roles: loss, loss_weight, gradient/w
 //
-// The walk goes from the loss backwards and takes only nodes that lie on a differentiable path from a target to the loss:
-// an edge counts when both ends are of a floating type and the operator's definition does not stop gradients there. Among
-// the nodes whose output gradients are complete, those that depend on parameters alone (a transposed weight) come
-// first, then the one that stands last in the graph; in the end the nodes of each gradient are put before those that
-// only go on backwards. So each gradient is released as early as it can be, which the overlap of bucket reduction lives
-// from. Contributions to one value are added in the order in which they come.
+// The walk goes from the loss backwards and takes only nodes that lie on a differentiable path from a target to the
+// loss: an edge counts when both ends are of a floating type and the operator's definition does not stop gradients
+// there. Among the nodes whose output gradients are complete, those that depend on parameters alone (a transposed
+// weight) come first, then the one that stands last in the graph; in the end the nodes of each gradient are put before
+// those that only go on backwards. So each gradient is released as early as it can be, which the overlap of bucket
+// reduction lives from. Contributions to one value are added in the order in which they come.
 //
 // A node on the path without a gradient rule is replaced by its ONNX function body where it has one. All others are
 // named in one InvalidModel error.

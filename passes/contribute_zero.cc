@@ -83,7 +83,8 @@ class ZeroContributor {
         }
       } else if (IsState(state, StateClass::kAccumulator) && program_.FindState(state->name())->role == "pending") {
         Value* before = StatisticsBefore(state->update());
-        graph_.SetUpdate(state, before == state ? nullptr : build_.Op("Identity", {before}, {}, state->name() + "_kept"));
+        graph_.SetUpdate(state,
+                         before == state ? nullptr : build_.Op("Identity", {before}, {}, state->name() + "_kept"));
       }
     }
   }

@@ -99,7 +99,7 @@ Status Differentiator::Differentiate(Node& node) {
 }
 
 StatusOr<std::vector<Value*>> Differentiator::ApplyRule(const Node& node, std::vector<Value*> output_gradients,
-                                        const std::vector<bool>& wanted) {
+                                                        const std::vector<bool>& wanted) {
   const std::string origin = "gradient of " + (node.origin().empty() ? node.Describe() : node.origin());
   GraphBuilder build(graph_, nullptr, origin);
   GradientContext context(node, build, std::move(output_gradients), wanted);

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Walks a gradient path from the loss backwards and lets the operators' rules append the gradient nodes.
 //
-// Among the nodes whose output gradients are complete, those that depend on no graph input (a transposed weight) come first,
-// then the one that stands last in the graph. Contributions to one value are added in the order in which they come.
+// Among the nodes whose output gradients are complete, those that depend on no graph input (a transposed weight) come
+// first, then the one that stands last in the graph. Contributions to one value are added in the order in which they
+// come.
 #ifndef ONNXTRAIN_PASSES_DIFFERENTIATOR_H_
 #define ONNXTRAIN_PASSES_DIFFERENTIATOR_H_
 

@@ -40,9 +40,8 @@ void GradientPath::Reach(const Node& node) {
 }
 
 void GradientPath::Collect(Node& node) {
-  const bool on_path = std::any_of(node.outputs().begin(), node.outputs().end(), [&](const Value* output) {
-    return output != nullptr && Contains(output);
-  });
+  const bool on_path = std::any_of(node.outputs().begin(), node.outputs().end(),
+                                   [&](const Value* output) { return output != nullptr && Contains(output); });
   if (!on_path) return;
   bool wanted = false;
   for (size_t i = 0; i < node.inputs().size(); ++i) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The part of a graph that gradients flow through: the nodes and values on differentiable paths from targets to the loss.
-// An edge counts when both ends are of a floating type and the operator's definition does not stop gradients there.
+// The part of a graph that gradients flow through: the nodes and values on differentiable paths from targets to the
+// loss. An edge counts when both ends are of a floating type and the operator's definition does not stop gradients
+// there.
 #ifndef ONNXTRAIN_PASSES_GRADIENT_PATH_H_
 #define ONNXTRAIN_PASSES_GRADIENT_PATH_H_
 

@@ -10,9 +10,7 @@ namespace {
 
 constexpr std::string_view kAllReduce = "onnxtrain.AllReduce";
 
-bool IsReduced(const Value* value) {
-  return value->producer() != nullptr && value->producer()->op() == kAllReduce;
-}
+bool IsReduced(const Value* value) { return value->producer() != nullptr && value->producer()->op() == kAllReduce; }
 
 class AllReduceInserter {
  public:
@@ -24,7 +22,8 @@ class AllReduceInserter {
     if (IsReduced(local)) return OkStatus();
     Value*& sum = sums_[local];
     if (sum == nullptr) {
-      NodeSpec spec{std::string(kAllReduce), {local}, {{"op", "sum"}}, {local->name() + "_sum"}, "insert_all_reduce", {}};
+      NodeSpec spec{std::string(kAllReduce), {local}, {{"op", "sum"}}, {local->name() + "_sum"},
+                    "insert_all_reduce",     {}};
       ASSIGN_OR_RETURN(Node * reduce, graph_.Insert(order_.Behind(order_.ReleaseOf(local)), std::move(spec)));
       sum = reduce->output(0);
     }

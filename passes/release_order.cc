@@ -35,7 +35,8 @@ class ReleaseOrder {
     return found == places_.end() ? 0 : found->second;
   }
 
-  // Appends the nodes that the value needs and that are not placed yet, inputs first. Without recursion: cones are deep.
+  // Appends the nodes that the value needs and that are not placed yet, inputs first. Without recursion: cones are
+  // deep.
   void Collect(const Value* value, std::vector<Node*>& placed) {
     std::vector<Node*> stack;
     std::set<size_t> cone;  // by place, which is a topological order

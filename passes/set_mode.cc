@@ -59,7 +59,8 @@ class ModeSetter {
   Status DemandNodes() const {
     if (options_.batch_norm == BatchNormMode::kTrain && NodesOf(graph_, "BatchNormalization").empty()) {
       return InvalidModelError(
-          "--bn train: the model has no BatchNormalization; an export in inference mode folds it into the layer before. "
+          "--bn train: the model has no BatchNormalization; an export in inference mode folds it into the layer "
+          "before. "
           "Export in training mode");
     }
     if (options_.dropout == DropoutMode::kOn && NodesOf(graph_, "Dropout").empty() &&
@@ -76,8 +77,8 @@ class ModeSetter {
     if (ratio < 0 || ratio >= 1) {
       return InvalidModelError(node->Describe() + ": ratio must lie in [0, 1), found " + std::to_string(ratio));
     }
-    const bool active = options_.dropout == DropoutMode::kOn ||
-                        (options_.dropout == DropoutMode::kAsExported && exported != 0);
+    const bool active =
+        options_.dropout == DropoutMode::kOn || (options_.dropout == DropoutMode::kAsExported && exported != 0);
     return active && ratio > 0 ? ReplaceDropout(node, ratio) : RemoveDropout(node);
   }
 

@@ -8,8 +8,9 @@
 //                    with the updates mean := mean_new, var := var_new
 // After, inference:  y is x;  z = BatchNormalization <training_mode = 0> (x, scale, bias, mean, var)
 //
-// draw_id counts the drawing nodes of the graph, so that clones of one graph draw the same numbers. `attempt` is the counter of
-// attempted steps. The states behind mean and var get class buffer. Two nodes that share statistics update them in turn.
+// draw_id counts the drawing nodes of the graph, so that clones of one graph draw the same numbers. `attempt` is the
+// counter of attempted steps. The states behind mean and var get class buffer. Two nodes that share statistics update
+// them in turn.
 #ifndef ONNXTRAIN_PASSES_SET_MODE_H_
 #define ONNXTRAIN_PASSES_SET_MODE_H_
 
@@ -41,8 +42,9 @@ struct SetModeOptions {
   }
 };
 
-// Fails with InvalidModel for batch_norm kTrain or dropout kOn when the graph has no such node (the export has removed or
-// folded them), for a Dropout whose ratio is not constant or not in [0, 1), and for training statistics that are constants.
+// Fails with InvalidModel for batch_norm kTrain or dropout kOn when the graph has no such node (the export has removed
+// or folded them), for a Dropout whose ratio is not constant or not in [0, 1), and for training statistics that are
+// constants.
 std::unique_ptr<Pass> SetMode(const SetModeOptions& options);
 
 }  // namespace onnxtrain

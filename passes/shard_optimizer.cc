@@ -72,7 +72,8 @@ class Sharder {
     std::map<std::string, Node*> by_parameter;
     for (Node* node : OptimizerNodes(updating_)) by_parameter[ParameterOf(program_, *node)] = node;
     for (size_t k = 0; k < buckets_.size(); ++k) {
-      if (buckets_[k].reduce == nullptr) return InternalError("shard_optimizer: bucket " + std::to_string(k) + " is not reduced");
+      if (buckets_[k].reduce == nullptr)
+        return InternalError("shard_optimizer: bucket " + std::to_string(k) + " is not reduced");
       for (const int index : layout.buckets()[k].parameters) {
         auto found = by_parameter.find(layout.parameters()[static_cast<size_t>(index)].name);
         if (found == by_parameter.end()) {
@@ -138,7 +139,8 @@ class Sharder {
 
   const StateEntry* AccumulatorOf(const std::string& parameter) const {
     for (const StateEntry& entry : program_.states()) {
-      if (entry.state_class == StateClass::kAccumulator && entry.role == "accumulator" && entry.parameter == parameter) {
+      if (entry.state_class == StateClass::kAccumulator && entry.role == "accumulator" &&
+          entry.parameter == parameter) {
         return &entry;
       }
     }
@@ -247,8 +249,12 @@ class Sharder {
       updating_.SetInput(concat, 0, sums->input(0));
       updating_.Erase(sums);
     }
-    NodeSpec reduce{std::string(kAllReduce), {concat->output(0)}, {{"op", "sum"}},
-                    {concat->output(0)->name() + "_sum"}, kOrigin, {}};
+    NodeSpec reduce{std::string(kAllReduce),
+                    {concat->output(0)},
+                    {{"op", "sum"}},
+                    {concat->output(0)->name() + "_sum"},
+                    kOrigin,
+                    {}};
     ASSIGN_OR_RETURN(Node * reduced, updating_.Insert(control, std::move(reduce)));
     updating_.SetInput(control, 0, reduced->output(0));
     updating_.SetRole("totals", reduced->output(0));

@@ -7,13 +7,14 @@
 //          shard = ReduceScatter (flat)
 //          bucket0.parameter_new, ... = AdamW <bucket, weight_decays, lr_multipliers> (bucket0.parameter, shard, ...)
 //
-// State is the shard; what is gathered is a cache, kept as the state bucket<k>.replica. All-gathers open the graph in order
-// of first use, each bucket is unpacked right before its first use, and optimizer nodes stand in that order too. Every graph
-// is rewritten: `step` and `first` gather and refresh the replicas, `middle`, `last` and `eval` read them, and `gather`
-// refreshes them alone. The norm is taken of shards, so the one small AllReduce of the step moves behind `totals`.
+// State is the shard; what is gathered is a cache, kept as the state bucket<k>.replica. All-gathers open the graph in
+// order of first use, each bucket is unpacked right before its first use, and optimizer nodes stand in that order too.
+// Every graph is rewritten: `step` and `first` gather and refresh the replicas, `middle`, `last` and `eval` read them,
+// and `gather` refreshes them alone. The norm is taken of shards, so the one small AllReduce of the step moves behind
+// `totals`.
 //
-// Stage 2 differs only with accumulation: each micro-batch is reduced and scattered into bucket<k>.accumulator, a shard, in
-// place of one whole accumulator a parameter and a single reduction in `last`.
+// Stage 2 differs only with accumulation: each micro-batch is reduced and scattered into bucket<k>.accumulator, a
+// shard, in place of one whole accumulator a parameter and a single reduction in `last`.
 #ifndef ONNXTRAIN_PASSES_SHARD_OPTIMIZER_H_
 #define ONNXTRAIN_PASSES_SHARD_OPTIMIZER_H_
 

@@ -17,15 +17,15 @@ struct PipelineOptions {
   AppendOptimizerOptions optimizer;
   BucketGradientsOptions buckets;
   int ranks = 1;
-  int zero = 0;          // ZeRO stage 0, 1, 2
-  int accumulation = 1;  // micro-batches a step
-  bool evaluation = true;           // with an `eval` graph
+  int zero = 0;                      // ZeRO stage 0, 1, 2
+  int accumulation = 1;              // micro-batches a step
+  bool evaluation = true;            // with an `eval` graph
   BackwardReport* report = nullptr;  // borrowed; may be null
 };
 
-// Expects a program whose only graph is `step`, the model as it was read. What it leaves: `step` or `first`, `middle`, `last`;
-// `eval`; with sharding `gather`; and the zero_ graphs where a rank or micro-batch may be without samples. Usage for a stage
-// that is not 0, 1 or 2.
+// Expects a program whose only graph is `step`, the model as it was read. What it leaves: `step` or `first`, `middle`,
+// `last`; `eval`; with sharding `gather`; and the zero_ graphs where a rank or micro-batch may be without samples.
+// Usage for a stage that is not 0, 1 or 2.
 StatusOr<PassPipeline> StandardPipeline(const PipelineOptions& options);
 
 }  // namespace onnxtrain

@@ -11,8 +11,10 @@ namespace {
 
 const std::vector<OptimizerKind>& Optimizers() {
   static const std::vector<OptimizerKind> kinds = {
-      {"onnxtrain.SGD", {"momentum"}},          {"onnxtrain.Adam", {"moment1", "moment2"}},
-      {"onnxtrain.AdamW", {"moment1", "moment2"}}, {"onnxtrain.Adagrad", {"squared_sum"}},
+      {"onnxtrain.SGD", {"momentum"}},
+      {"onnxtrain.Adam", {"moment1", "moment2"}},
+      {"onnxtrain.AdamW", {"moment1", "moment2"}},
+      {"onnxtrain.Adagrad", {"squared_sum"}},
       {"onnxtrain.Lion", {"momentum"}},
   };
   return kinds;

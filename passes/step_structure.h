@@ -48,8 +48,8 @@ class NodeOrder {
   std::unordered_map<const Node*, int> places_;
 };
 
-// The graph's value of a counter ("step", "attempt"), found by its canonical name "counter/<counter>"; the state is added to
-// program and graph where it is missing. The value's name is made unique among the values of every graph.
+// The graph's value of a counter ("step", "attempt"), found by its canonical name "counter/<counter>"; the state is
+// added to program and graph where it is missing. The value's name is made unique among the values of every graph.
 Value* CounterState(Program& program, Graph& graph, std::string_view counter);
 
 // The graph's value of a state of the table, added to the graph when it has none of the name yet.
@@ -58,12 +58,12 @@ Value* StateValue(Graph& graph, const StateEntry& entry);
 // A state name that no value of any graph and no state has: `wanted`, or `wanted_1`, ...
 std::string UniqueStateName(const Program& program, std::string_view wanted);
 
-// Makes `name` free for an output of the graph: a node output that has it gets another name. Fails with InvalidModel when
-// it belongs to an input, state or constant.
+// Makes `name` free for an output of the graph: a node output that has it gets another name. Fails with InvalidModel
+// when it belongs to an input, state or constant.
 Status FreeName(Graph& graph, std::string_view name);
 
-// Takes out every node that neither an output nor an update of a state needs (collectives and operators with side effects
-// stay), then constants and states that nothing reads. Inputs stay. Roles of what is gone go with it.
+// Takes out every node that neither an output nor an update of a state needs (collectives and operators with side
+// effects stay), then constants and states that nothing reads. Inputs stay. Roles of what is gone go with it.
 void EraseDeadNodes(Graph& graph);
 
 // Graph names of a program whose runs update parameters: "step", or "first", "middle", "last"; those that exist.

@@ -48,8 +48,8 @@ Shape ShapeOf(const std::string& text) {
 AppendLossOptions LossOptions(PassOptions& options) {
   AppendLossOptions chosen;
   chosen.graph = options.Text("graph", chosen.graph);
-  const std::string kind = options.Choice("loss", "auto", {"auto", "ce", "mse", "bce", "l1", "smooth_l1", "nll", "sum",
-                                                           "mean", "l2"});
+  const std::string kind =
+      options.Choice("loss", "auto", {"auto", "ce", "mse", "bce", "l1", "smooth_l1", "nll", "sum", "mean", "l2"});
   chosen.kind = *LossKindFromName(kind);
   chosen.output = options.Text("loss_on", "");
   chosen.labels = options.Text("labels", chosen.labels);
@@ -152,8 +152,8 @@ void AddTrainingPasses(PassRegistry& registry) {
   registry.Add({"shard_optimizer", "shard parameters and moments over the ranks", [](PassOptions& options) {
                   return ShardOptimizer({.stage = static_cast<int>(options.Int("zero", 1))});
                 }});
-  registry.Add({"contribute_zero", "add graphs for a rank without samples",
-                [](PassOptions&) { return ContributeZero(); }});
+  registry.Add(
+      {"contribute_zero", "add graphs for a rank without samples", [](PassOptions&) { return ContributeZero(); }});
 }
 
 }  // namespace onnxtrain

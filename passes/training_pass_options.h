@@ -8,8 +8,8 @@
 
 namespace onnxtrain {
 
-// set_mode, append_evaluation, append_loss, append_optimizer, accumulate_gradients, insert_all_reduce, bucket_gradients,
-// shard_optimizer, contribute_zero.
+// set_mode, append_evaluation, append_loss, append_optimizer, accumulate_gradients, insert_all_reduce,
+// bucket_gradients, shard_optimizer, contribute_zero.
 void AddTrainingPasses(PassRegistry& registry);
 
 }  // namespace onnxtrain

@@ -59,8 +59,8 @@ Types InferSlice(const InferContext& context) {
   const int64_t world_size = CheckedWorldSize(check, context);
   RETURN_IF_ERROR(check.status());
   const int64_t elements = context.inputs[0].elements();
-  check.Demand(elements % world_size == 0, std::to_string(elements) + " elements do not divide into " +
-                                               std::to_string(world_size) + " shards");
+  check.Demand(elements % world_size == 0,
+               std::to_string(elements) + " elements do not divide into " + std::to_string(world_size) + " shards");
   RETURN_IF_ERROR(check.status());
   return std::vector<TensorType>{{context.inputs[0].dtype, {elements / world_size}}};
 }
@@ -87,8 +87,8 @@ void CheckPlaces(OwnOpChecks& check, const std::vector<TensorType>& types, const
                                         " overlaps what ends at " + std::to_string(end));
     end = offsets[i] + types[i].elements();
   }
-  check.Demand(end <= elements, "tensors end at element " + std::to_string(end) + ", the bucket has " +
-                                    std::to_string(elements));
+  check.Demand(end <= elements,
+               "tensors end at element " + std::to_string(end) + ", the bucket has " + std::to_string(elements));
 }
 
 Types InferBucketPack(const InferContext& context) {

@@ -158,8 +158,14 @@ constexpr AttributeRule kMultipliers{"lr_multipliers", Kind::kFloats};
 Types InferSgd(const InferContext& context) {
   OwnOpChecks check(context);
   check.Outputs(1, 2);
-  check.Attributes({kBucket, kDecay, kMultiplier, kDecays, kMultipliers, {"momentum", Kind::kFloat},
-                    {"dampening", Kind::kFloat}, {"nesterov", Kind::kInt}});
+  check.Attributes({kBucket,
+                    kDecay,
+                    kMultiplier,
+                    kDecays,
+                    kMultipliers,
+                    {"momentum", Kind::kFloat},
+                    {"dampening", Kind::kFloat},
+                    {"nesterov", Kind::kInt}});
   CheckOptimizerInputs(check, context, 1, /*optional_moment=*/true);
   CheckGroups(check, context);
   RETURN_IF_ERROR(check.status());
@@ -175,8 +181,14 @@ Types InferSgd(const InferContext& context) {
 Types InferAdam(const InferContext& context) {
   OwnOpChecks check(context);
   check.Outputs(3, 3);
-  check.Attributes({kBucket, kDecay, kMultiplier, kDecays, kMultipliers, {"beta1", Kind::kFloat},
-                    {"beta2", Kind::kFloat}, {"epsilon", Kind::kFloat}});
+  check.Attributes({kBucket,
+                    kDecay,
+                    kMultiplier,
+                    kDecays,
+                    kMultipliers,
+                    {"beta1", Kind::kFloat},
+                    {"beta2", Kind::kFloat},
+                    {"epsilon", Kind::kFloat}});
   CheckOptimizerInputs(check, context, 2, /*optional_moment=*/false);
   CheckGroups(check, context);
   RETURN_IF_ERROR(check.status());
@@ -196,8 +208,8 @@ Types InferAdagrad(const InferContext& context) {
 Types InferLion(const InferContext& context) {
   OwnOpChecks check(context);
   check.Outputs(2, 2);
-  check.Attributes({kBucket, kDecay, kMultiplier, kDecays, kMultipliers, {"beta1", Kind::kFloat},
-                    {"beta2", Kind::kFloat}});
+  check.Attributes(
+      {kBucket, kDecay, kMultiplier, kDecays, kMultipliers, {"beta1", Kind::kFloat}, {"beta2", Kind::kFloat}});
   CheckOptimizerInputs(check, context, 1, /*optional_moment=*/false);
   CheckGroups(check, context);
   RETURN_IF_ERROR(check.status());

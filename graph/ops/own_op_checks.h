@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Checks that the type inference of our own operators shares. The first failure is kept, so an inference reads as a list
-// of demands and returns status() once. Messages say which input or attribute, what was expected and what was found;
-// the graph puts the operator, the node's origin and its input types before them.
+// Checks that the type inference of our own operators shares. The first failure is kept, so an inference reads as a
+// list of demands and returns status() once. Messages say which input or attribute, what was expected and what was
+// found; the graph puts the operator, the node's origin and its input types before them.
 #ifndef ONNXTRAIN_GRAPH_OPS_OWN_OP_CHECKS_H_
 #define ONNXTRAIN_GRAPH_OPS_OWN_OP_CHECKS_H_
 

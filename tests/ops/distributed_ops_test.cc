@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Types, refusals and byte sharing of collectives, step control and optimizers. Their numbers are tested with the kernels.
+// Types, refusals and byte sharing of collectives, step control and optimizers. Their numbers are tested with the
+// kernels.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -59,7 +60,8 @@ TEST_F(DistributedOps, CollectivesKeepOrScaleTheirLength) {
 }
 
 TEST_F(DistributedOps, CollectivesRefuseWhatDoesNotFit) {
-  ExpectRefused(Make("ReduceScatter", {Floats({7})}, {{"world_size", int64_t{3}}}, 1), "7 elements do not divide into 3");
+  ExpectRefused(Make("ReduceScatter", {Floats({7})}, {{"world_size", int64_t{3}}}, 1),
+                "7 elements do not divide into 3");
   ExpectRefused(Make("ReduceScatter", {Floats({2, 3})}, {{"world_size", int64_t{3}}}, 1), "must be of rank 1");
   ExpectRefused(Make("AllReduce", {Floats({2})}, {{"op", "product"}}, 1), "\"sum\" or \"max\"");
   ExpectRefused(Make("AllReduce", {Input(DType::kBool, {2})}, {}, 1), "floating type");
@@ -109,8 +111,9 @@ TEST_F(DistributedOps, BucketsRefuseOverlapAndOverflow) {
   ExpectRefused(pack({Floats({3}), Input(DType::kDouble, {3})}, 256, {0, 64}), "one element type");
   const std::vector<int64_t> offsets{0};
   for (const char* shape : {"3,", "x", "-1", "3;4"}) {
-    ExpectRefused(Make("BucketUnpack", {Floats({64})}, {{"offsets", offsets}, {"shapes", std::vector<std::string>{shape}}}, 1),
-                  "not a list of dimensions");
+    ExpectRefused(
+        Make("BucketUnpack", {Floats({64})}, {{"offsets", offsets}, {"shapes", std::vector<std::string>{shape}}}, 1),
+        "not a list of dimensions");
   }
 }
 
@@ -123,7 +126,8 @@ TEST_F(DistributedOps, StepControlGivesScalars) {
   ExpectRefused(Make("StepSums", {Floats({2}), Floats({})}, {}, 2), "one element");
   ExpectRefused(Make("StepControl", {Input(DType::kDouble, {3})}, {}, 4), "must be double[4]");
   ExpectRefused(Make("StepControl", {Input(DType::kDouble, {4})}, {{"clip", -1.0f}}, 4), "not be negative");
-  ExpectRefused(Make("LearningRate", {Input(DType::kInt64, {})}, {{"lr", 0.1f}, {"schedule", "cosine"}}, 1), "max_steps");
+  ExpectRefused(Make("LearningRate", {Input(DType::kInt64, {})}, {{"lr", 0.1f}, {"schedule", "cosine"}}, 1),
+                "max_steps");
   ExpectRefused(Make("LearningRate", {Input(DType::kInt64, {})}, {{"lr", 0.1f}, {"schedule", "zigzag"}}, 1), "zigzag");
   ExpectRefused(Make("CountLabels", {Floats({2})}, {}, 1), "must be integers");
 }
@@ -159,15 +163,15 @@ TEST_F(DistributedOps, SgdHasItsMomentumOrNone) {
 TEST_F(DistributedOps, OptimizersRefuseMixedForms) {
   const std::vector<float> two{0, 1};
   const std::vector<float> one{1};
-  ExpectTypes(Make("AdamW", OptimizerInputs(2),
-                   {{"bucket", int64_t{0}}, {"weight_decays", two}, {"lr_multipliers", two}}, 3),
-              {"float[4]", "float[4]", "float[4]"});
+  ExpectTypes(
+      Make("AdamW", OptimizerInputs(2), {{"bucket", int64_t{0}}, {"weight_decays", two}, {"lr_multipliers", two}}, 3),
+      {"float[4]", "float[4]", "float[4]"});
   ExpectRefused(Make("AdamW", OptimizerInputs(2), {{"bucket", int64_t{0}}}, 3), "lists");
   ExpectRefused(Make("AdamW", OptimizerInputs(2), {{"weight_decays", two}, {"lr_multipliers", two}}, 3),
                 "go with attribute 'bucket'");
-  ExpectRefused(Make("AdamW", OptimizerInputs(2),
-                     {{"bucket", int64_t{0}}, {"weight_decays", two}, {"lr_multipliers", one}}, 3),
-                "differ in length");
+  ExpectRefused(
+      Make("AdamW", OptimizerInputs(2), {{"bucket", int64_t{0}}, {"weight_decays", two}, {"lr_multipliers", one}}, 3),
+      "differ in length");
   std::vector<Value*> inputs = OptimizerInputs(2);
   inputs[1] = Floats({5});
   ExpectRefused(Make("AdamW", inputs, {}, 3), "input 1 (gradient) must be float[4], found float[5]");

@@ -4,6 +4,7 @@
 #include <gtest/gtest-spi.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 
@@ -52,6 +53,7 @@ TEST_F(HarnessTest, FindsCasesByFolderAndName) {
 }
 
 TEST_F(HarnessTest, ReportsAnotherText) {
+  if (std::getenv("UPDATE_GOLDEN") != nullptr) GTEST_SKIP() << "UPDATE_GOLDEN writes the text instead";
   Write("case.before.onnxtxt", Before());
   Write("case.after.onnxtxt", "something else\n");
   static GoldenCase golden;  // the failure macros take no locals
@@ -75,7 +77,8 @@ TEST_F(HarnessTest, ReportsAnUnknownPass) {
 
 StatusOr<NamedTensors> RunOnce(const std::string& text, const std::vector<std::string>& graphs) {
   ASSIGN_OR_RETURN(const Program program, ReadProgramText(text));
-  ASSIGN_OR_RETURN(const std::unique_ptr<ProgramRunner> runner, ProgramRunner::Create(program, SeededState(program, 1)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<ProgramRunner> runner,
+                   ProgramRunner::Create(program, SeededState(program, 1)));
   RETURN_IF_ERROR(runner->Run(graphs, [](const Value& input, int rank, int) {
     return RandomTensor(input.type().dtype, input.type().shape, static_cast<uint64_t>(rank));
   }));
@@ -86,7 +89,8 @@ TEST(ProgramRunner, ReportsRanksThatMeetInDifferentCollectives) {
   const std::string text = std::string(kHeader) +
                            ", metadata_props: [\"world_size\": \"2\"] >\nstep (float[4] x) => ()\n"
                            "{\n  y = onnxtrain.AllReduce <op = \"sum\"> (x)\n}\n---\n" +
-                           kHeader + " >\nother (float[4] x) => ()\n{\n  y = onnxtrain.AllReduce <op = \"max\"> (x)\n}\n";
+                           kHeader +
+                           " >\nother (float[4] x) => ()\n{\n  y = onnxtrain.AllReduce <op = \"max\"> (x)\n}\n";
   EXPECT_TRUE(RunOnce(text, {"step", "step"}).ok());
   const StatusOr<NamedTensors> mixed = RunOnce(text, {"step", "other"});
   ASSERT_FALSE(mixed.ok());

@@ -7,8 +7,8 @@
 
 namespace onnxtrain {
 
-// `rows` rows for an input, by its name and the step alone: floats in [-1, 1), integers in 0..4, where a fifth of the rows of
-// integers is -100 (a label that does not count).
+// `rows` rows for an input, by its name and the step alone: floats in [-1, 1), integers in 0..4, where a fifth of the
+// rows of integers is -100 (a label that does not count).
 Tensor GlobalBatch(const Value& input, int64_t rows, int step);
 // Each input is the slice of its own length.
 FeedSource SliceOf(int64_t rows, int step, int accumulation);

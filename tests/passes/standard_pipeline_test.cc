@@ -202,9 +202,8 @@ TEST(StandardPipeline, EvaluationReadsTheStateOfTheLastStep) {
   for (const Program* program : {&*whole, &*sharded}) {
     auto runner = ProgramRunner::Create(*program, OneRank());
     ASSERT_TRUE(runner.ok()) << runner.status().message();
-    const Status run = (*runner)->Evaluate([](const Value& input, int, int) {
-      return GlobalBatch(input, kGlobalBatch, 5);
-    });
+    const Status run =
+        (*runner)->Evaluate([](const Value& input, int, int) { return GlobalBatch(input, kGlobalBatch, 5); });
     ASSERT_TRUE(run.ok()) << run.message();
     outputs[index++] = (*runner)->OutputsOf(0);
   }

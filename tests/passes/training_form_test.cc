@@ -69,7 +69,8 @@ step (double[N,7] x) => (double[N,5] y)
   EXPECT_FALSE(other->at("parameter/w").Identical(four_ranks->at("parameter/w")));
 }
 
-// A fifth of the labels does not count, and they lie on the first ranks: with eight ranks the first has none that counts.
+// A fifth of the labels does not count, and they lie on the first ranks: with eight ranks the first has none that
+// counts.
 TEST(TrainingForm, RanksAreWeightedByCountedLabels) {
   const std::string model = R"(< ir_version: 10, opset_import: ["" : 24] >
 step (double[N,7] x) => (double[N,5] y)
@@ -102,7 +103,8 @@ step (double[N,7] x) => (double[N,5] y)
 }
 )";
 
-// With a rate of zero, micro-batches and ranks see the same weights: rank 0's statistics go through its own slices in order.
+// With a rate of zero, micro-batches and ranks see the same weights: rank 0's statistics go through its own slices in
+// order.
 TEST(TrainingForm, RunningStatisticsGoThroughMicroBatchesInOrder) {
   PipelineOptions options = Options(LossKind::kMeanSquaredError);
   options.optimizer.schedule.lr = 0;

@@ -35,9 +35,7 @@ std::string ReadFile(const std::string& path) {
   return text.str();
 }
 
-void WriteFile(const std::string& path, const std::string& text) {
-  std::ofstream(path, std::ios::binary) << text;
-}
+void WriteFile(const std::string& path, const std::string& text) { std::ofstream(path, std::ios::binary) << text; }
 
 bool Updating() {
   const char* update = std::getenv("UPDATE_GOLDEN");
@@ -65,7 +63,8 @@ void ExpectFile(const std::string& path, const std::string& text) {
     WriteFile(path, text);
     return;
   }
-  ASSERT_TRUE(std::filesystem::exists(path)) << "no " << path << "; UPDATE_GOLDEN=1 writes it. The result is:\n" << text;
+  ASSERT_TRUE(std::filesystem::exists(path)) << "no " << path << "; UPDATE_GOLDEN=1 writes it. The result is:\n"
+                                             << text;
   EXPECT_EQ(text, ReadFile(path)) << "in " << path;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a Program as a session does: every graph scheduled, its plan proved, and carried out by ranks as threads over shared
-// buckets on the CPU device. The twin of ProgramRunner, against which it is held.
+// Runs a Program as a session does: every graph scheduled, its plan proved, and carried out by ranks as threads over
+// shared buckets on the CPU device. The twin of ProgramRunner, against which it is held.
 #ifndef ONNXTRAIN_TESTS_SUPPORT_PLANNED_RUNNER_H_
 #define ONNXTRAIN_TESTS_SUPPORT_PLANNED_RUNNER_H_
 

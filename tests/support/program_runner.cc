@@ -107,7 +107,8 @@ Status ProgramRunner::InitializeState(const NamedTensors& initial) {
       auto found = source->find(name);
       if (found == source->end()) continue;
       if (found->second.type() == type) return found->second;
-      return InvalidDataError("initial '" + name + "' is " + ToString(found->second.type()) + ", not " + ToString(type));
+      return InvalidDataError("initial '" + name + "' is " + ToString(found->second.type()) + ", not " +
+                              ToString(type));
     }
     return Tensor(type);
   };
@@ -170,8 +171,11 @@ Status ProgramRunner::Launch(int rank, const Node& node, int index, int micro_ba
   }
   Tensor workspace(TensorType{DType::kUint8, {static_cast<int64_t>(kernel->workspace_bytes())}});
   const RunContext run{micro_batch};
-  const LaunchArgs args{.inputs = inputs, .outputs = outputs, .workspace = workspace.data(),
-                        .status_word = &own.status_word, .run = &run};
+  const LaunchArgs args{.inputs = inputs,
+                        .outputs = outputs,
+                        .workspace = workspace.data(),
+                        .status_word = &own.status_word,
+                        .run = &run};
   return kernel->Launch(args).Prepend(node.Describe());
 }
 
@@ -312,7 +316,8 @@ NamedTensors SeededState(const Program& program, uint64_t seed) {
       state.emplace(name, given->second);
       return;
     }
-    const bool positive = entry.state_class == StateClass::kBuffer || entry.role == "moment2" || entry.role == "squared_sum";
+    const bool positive =
+        entry.state_class == StateClass::kBuffer || entry.role == "moment2" || entry.role == "squared_sum";
     const bool counter = entry.state_class == StateClass::kCounter;
     const double low = counter ? 3 : positive ? 0.1 : -1;
     const double high = counter ? 3 : 1;
