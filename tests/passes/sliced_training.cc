@@ -8,8 +8,6 @@
 namespace onnxtrain {
 namespace {
 
-constexpr uint64_t kStateSeed = 11;
-
 Tensor Rows(const Tensor& whole, int64_t begin, int64_t count) {
   Shape shape = whole.shape();
   const size_t row = whole.bytes() / static_cast<size_t>(shape[0]);

@@ -7,6 +7,8 @@
 
 namespace onnxtrain {
 
+inline constexpr uint64_t kStateSeed = 11;
+
 // `rows` rows for an input, by its name and the step alone: floats in [-1, 1), integers in 0..4, where a fifth of the
 // rows of integers is -100 (a label that does not count).
 Tensor GlobalBatch(const Value& input, int64_t rows, int step);

@@ -141,7 +141,7 @@ TEST(StandardPipeline, PlannedRunsOnRankThreadsGiveTheInterpretersBits) {
 TEST(StandardPipeline, UnusedAndFrozenParametersStayAsTheyAre) {
   StatusOr<Program> program = BuildProgram(kGlobalBatch, {});
   ASSERT_TRUE(program.ok()) << program.status().message();
-  const NamedTensors before = SeededState(*program, 11);
+  const NamedTensors before = SeededState(*program, kStateSeed);
   for (const char* name : {"frozen/f", "parameter/unused"}) {
     SCOPED_TRACE(name);
     ExpectIdentical(OneRank().at(name), before.at(name));
@@ -156,7 +156,7 @@ TEST(StandardPipeline, IdleRanksChangeNothing) {
       SCOPED_TRACE(std::to_string(accumulation) + " micro-batches, stage " + std::to_string(zero));
       StatusOr<Program> program = BuildProgram(kGlobalBatch / accumulation, {3, zero, accumulation, kInfinity});
       ASSERT_TRUE(program.ok()) << program.status().message();
-      auto runner = ProgramRunner::Create(*program, SeededState(*program, 11));
+      auto runner = ProgramRunner::Create(*program, SeededState(*program, kStateSeed));
       ASSERT_TRUE(runner.ok()) << runner.status().message();
       for (int step = 0; step < kSteps; ++step) {
         const Status run = (*runner)->Step(SliceOf(kGlobalBatch, step, accumulation), {false, true, true});
@@ -176,7 +176,7 @@ TEST(StandardPipeline, IdleRanksChangeNothing) {
 TEST(StandardPipeline, AStepOfIdleRanksIsNotApplied) {
   StatusOr<Program> program = BuildProgram(8, {2, 1, 1, kInfinity});
   ASSERT_TRUE(program.ok()) << program.status().message();
-  const NamedTensors before = SeededState(*program, 11);
+  const NamedTensors before = SeededState(*program, kStateSeed);
   auto runner = ProgramRunner::Create(*program, before);
   ASSERT_TRUE(runner.ok()) << runner.status().message();
   const Status run = (*runner)->Step(SliceOf(kGlobalBatch, 0, 1), {true, true});

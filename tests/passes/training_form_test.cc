@@ -6,6 +6,7 @@
 #include "graph/program_text.h"
 #include "passes/standard_pipeline.h"
 #include "tests/passes/sliced_training.h"
+#include "tests/support/planned_runner.h"
 
 namespace onnxtrain {
 namespace {
@@ -18,6 +19,22 @@ struct Spread {
   int zero;
 };
 
+// The same steps by proved plans on rank threads: the same bits.
+void ExpectPlannedRunAgrees(const Program& program, int steps, const NamedTensors& expected) {
+  auto planned = PlannedRunner::Create(program, SeededState(program, kStateSeed));
+  ASSERT_TRUE(planned.ok()) << planned.status().message();
+  for (int step = 0; step < steps; ++step) {
+    const Status run = (*planned)->Step(SliceOf(kRows, step, program.accumulation));
+    ASSERT_TRUE(run.ok()) << run.message();
+  }
+  StatusOr<NamedTensors> state = (*planned)->CanonicalState();
+  ASSERT_TRUE(state.ok()) << state.status().message();
+  for (const auto& [name, tensor] : *state) {
+    SCOPED_TRACE(name + " of the planned run");
+    ExpectIdentical(tensor, expected.at(name));
+  }
+}
+
 StatusOr<NamedTensors> Train(const std::string& model, PipelineOptions options, const Spread& spread, int steps = 3) {
   std::string text = model;
   const std::string rows = std::to_string(kRows / spread.ranks / spread.accumulation);
@@ -28,7 +45,9 @@ StatusOr<NamedTensors> Train(const std::string& model, PipelineOptions options, 
   options.zero = spread.zero;
   ASSIGN_OR_RETURN(const PassPipeline pipeline, StandardPipeline(options));
   RETURN_IF_ERROR(pipeline.Run(program));
-  return TrainSliced(program, kRows, steps);
+  ASSIGN_OR_RETURN(NamedTensors results, TrainSliced(program, kRows, steps));
+  ExpectPlannedRunAgrees(program, steps, results);
+  return results;
 }
 
 void ExpectSame(const StatusOr<NamedTensors>& actual, const StatusOr<NamedTensors>& expected) {
@@ -89,6 +108,24 @@ step (double[N,7] x) => (double[N,5] y)
       SCOPED_TRACE(std::to_string(spread.ranks) + " ranks, " + std::to_string(spread.accumulation) + " micro-batches");
       ExpectSame(Train(model, options, spread), one_rank);
     }
+  }
+}
+
+// Gradients that are known ahead of time: constants, and one value for two parameters.
+TEST(TrainingForm, ConstantAndSharedGradientsAreReducedLikeOthers) {
+  const std::string model = R"(< ir_version: 10, opset_import: ["" : 24] >
+step (double[N,5] x) => (double[N,5] y)
+<double[5] a, double[5] b>
+{
+  h = Add (x, a)
+  y = Add (h, b)
+}
+)";
+  const PipelineOptions options = Options(LossKind::kMean);
+  const StatusOr<NamedTensors> one_rank = Train(model, options, {1, 1, 0});
+  for (const Spread& spread : {Spread{2, 1, 0}, Spread{2, 1, 1}, Spread{2, 4, 2}, Spread{1, 4, 0}}) {
+    SCOPED_TRACE(std::to_string(spread.ranks) + " ranks, " + std::to_string(spread.accumulation) + " micro-batches");
+    ExpectSame(Train(model, options, spread), one_rank);
   }
 }
 
