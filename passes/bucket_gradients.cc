@@ -5,6 +5,7 @@
 #include <map>
 #include <set>
 
+#include "graph/graph_builder.h"
 #include "graph/op_registry.h"
 #include "passes/bucket_layout.h"
 #include "passes/step_structure.h"
@@ -14,12 +15,15 @@ namespace {
 
 constexpr std::string_view kAllReduce = "onnxtrain.AllReduce";
 
-// A gradient on its way from the backward pass to the optimizer.
+// A gradient on its way from the backward pass to the optimizer; without optimizer (build_backward alone has run) to
+// its role.
 struct ReducedGradient {
   std::string parameter;
-  Node* optimizer;
-  Node* reduce;
-  int place;  // of `reduce`
+  const Value* weight;
+  Value* local;     // of this rank
+  Node* optimizer;  // may be null, then so is `reduce`
+  Node* reduce;     // its AllReduce
+  int place;        // of `reduce`, or of what releases `local`
 };
 
 // Attributes of a parameter's optimizer node that make it a group.
@@ -52,21 +56,34 @@ class Bucketer {
       RETURN_IF_ERROR(Pack(bucket));
     }
     for (const ReducedGradient& gradient : gradients_) {
-      if (erased_.insert(gradient.reduce).second) graph_.Erase(gradient.reduce);
+      if (gradient.reduce != nullptr && erased_.insert(gradient.reduce).second) graph_.Erase(gradient.reduce);
     }
     return true;
   }
 
  private:
   void FindGradients() {
-    for (Node* node : OptimizerNodes(graph_)) {
+    const std::vector<Node*> optimizers = OptimizerNodes(graph_);
+    for (Node* node : optimizers) {
       Node* reduce = node->input(kOptimizerGradient)->producer();
       if (reduce == nullptr || reduce->op() != kAllReduce) continue;
-      const StateEntry* entry = program_.FindState(node->input(kOptimizerWeight)->name());
-      gradients_.push_back({entry->parameter, node, reduce, order_.PlaceOf(reduce)});
+      const Value* weight = node->input(kOptimizerWeight);
+      const std::string& parameter = program_.FindState(weight->name())->parameter;
+      gradients_.push_back({parameter, weight, reduce->input(0), node, reduce, order_.PlaceOf(reduce)});
     }
+    if (optimizers.empty()) FindUnusedGradients();
     std::stable_sort(gradients_.begin(), gradients_.end(),
                      [](const auto& a, const auto& b) { return a.place < b.place; });
+  }
+
+  void FindUnusedGradients() {
+    for (const StateEntry& entry : program_.states()) {
+      if (entry.state_class != StateClass::kParameter) continue;
+      Value* local = graph_.FindRole("gradient/" + entry.parameter);
+      const Value* weight = graph_.FindValue(entry.name);
+      if (local == nullptr || weight == nullptr) continue;
+      gradients_.push_back({entry.parameter, weight, local, nullptr, nullptr, std::max(0, order_.ReleaseOf(local))});
+    }
   }
 
   StatusOr<Layout> ChooseLayout() const {
@@ -75,9 +92,7 @@ class Bucketer {
     bool fits = layout.world_size() == program_.world_size && layout.parameters().size() == gradients_.size();
     for (const ReducedGradient& gradient : gradients_) {
       const int index = layout.FindParameter(gradient.parameter);
-      fits =
-          fits && index >= 0 &&
-          layout.parameters()[static_cast<size_t>(index)].type == gradient.optimizer->input(kOptimizerWeight)->type();
+      fits = fits && index >= 0 && layout.parameters()[static_cast<size_t>(index)].type == gradient.weight->type();
     }
     if (fits) return layout;
     return InternalError("bucket_gradients: the Layout of another batch shape has other parameters or ranks");
@@ -100,12 +115,11 @@ class Bucketer {
     for (const Node* node : OptimizerNodes(graph_)) groups.emplace(GroupOf(*node), static_cast<int>(groups.size()));
     std::vector<ReleasedGradient> released;
     for (const ReducedGradient& gradient : gradients_) {
-      const Value* weight = gradient.optimizer->input(kOptimizerWeight);
+      const int group = gradient.optimizer == nullptr ? 0 : groups.at(GroupOf(*gradient.optimizer));
       const auto given = options_.release_us.find(gradient.parameter);
       const double release =
           given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
-      released.push_back(
-          {gradient.parameter, weight->type(), groups.at(GroupOf(*gradient.optimizer)), ReadByGather(weight), release});
+      released.push_back({gradient.parameter, gradient.weight->type(), group, ReadByGather(gradient.weight), release});
     }
     return released;
   }
@@ -119,53 +133,56 @@ class Bucketer {
   // for the reduction before.
   Status Pack(int bucket) {
     const LayoutBucket& shape = program_.layout().buckets()[static_cast<size_t>(bucket)];
-    const int64_t number = bucket;
     std::vector<const ReducedGradient*> members;
-    NodeSpec pack{"onnxtrain.BucketPack", {}, {}, {"bucket" + std::to_string(bucket)}, "bucket_gradients", {}};
-    NodeSpec unpack{"onnxtrain.BucketUnpack", {}, {}, {}, "bucket_gradients", {}};
+    std::vector<Value*> locals;
     std::vector<int64_t> offsets;
     std::vector<std::string> shapes;
     int last = 0;
     for (const int index : shape.parameters) {
       const LayoutParameter& parameter = program_.layout().parameters()[static_cast<size_t>(index)];
       members.push_back(&GradientOf(parameter.name));
-      pack.inputs.push_back(members.back()->reduce->input(0));
-      unpack.output_names.push_back(members.back()->reduce->output(0)->name());
+      locals.push_back(members.back()->local);
       offsets.push_back(parameter.offset);
       shapes.push_back(ShapeText(parameter.type.shape));
       last = std::max(last, members.back()->place);
     }
-    pack.attributes = {{"bucket", number}, {"elements", shape.elements}, {"offsets", offsets}};
-    unpack.attributes = {{"bucket", number}, {"offsets", offsets}, {"shapes", shapes}};
-    Node* const before = order_.Behind(last);
-    ASSIGN_OR_RETURN(Node * packed, graph_.Insert(before, std::move(pack)));
-    NodeSpec reduce{std::string(kAllReduce),
-                    {packed->output(0)},
-                    {{"bucket", number}, {"op", "sum"}},
-                    {packed->output(0)->name() + "_sum"},
-                    "bucket_gradients",
-                    {}};
-    ASSIGN_OR_RETURN(Node * reduced, graph_.Insert(before, std::move(reduce)));
-    unpack.inputs = {reduced->output(0)};
-    ASSIGN_OR_RETURN(Node * unpacked, graph_.Insert(FindNode(graph_, "onnxtrain.SquaredNorm"), std::move(unpack)));
-    for (size_t i = 0; i < members.size(); ++i) Use(*members[i], unpacked->output(i));
+    const int64_t number = bucket;
+    GraphBuilder behind(graph_, order_.Behind(last), "bucket_gradients");
+    Value* flat = behind.Op("onnxtrain.BucketPack", std::move(locals),
+                            {{"bucket", number}, {"elements", shape.elements}, {"offsets", offsets}},
+                            "bucket" + std::to_string(bucket));
+    if (members[0]->reduce != nullptr) {
+      flat = behind.Op(kAllReduce, {flat}, {{"bucket", number}, {"op", "sum"}},
+                       "bucket" + std::to_string(bucket) + "_sum");
+    }
+    RETURN_IF_ERROR(behind.status());
+    GraphBuilder end(graph_, FindNode(graph_, "onnxtrain.SquaredNorm"), "bucket_gradients");
+    const std::vector<Value*> parts =
+        end.Ops("onnxtrain.BucketUnpack", {flat}, {{"bucket", number}, {"offsets", offsets}, {"shapes", shapes}},
+                members.size());
+    RETURN_IF_ERROR(end.status());
+    for (size_t i = 0; i < members.size(); ++i) Use(*members[i], parts[i]);
     return OkStatus();
   }
 
-  // The optimizer node, and one place of the norm, read the unpacked gradient under the name of the reduced one.
+  // What read the gradient reads the unpacked one: the optimizer node and one place of the norm, or the role.
   void Use(const ReducedGradient& gradient, Value* value) {
+    if (gradient.optimizer == nullptr) {
+      graph_.Rename(value, graph_.UniqueName(gradient.local->name() + "_unpacked"));
+      graph_.SetRole("gradient/" + gradient.parameter, value);
+      return;
+    }
     Value* old = gradient.reduce->output(0);
     graph_.SetInput(gradient.optimizer, kOptimizerGradient, value);
     Node* norm = FindNode(graph_, "onnxtrain.SquaredNorm");
-    for (size_t i = 0; i < norm->inputs().size(); ++i) {
+    for (size_t i = 0; norm != nullptr && i < norm->inputs().size(); ++i) {
       if (norm->input(i) != old) continue;
       graph_.SetInput(norm, i, value);
       break;
     }
-    if (!old->consumers().empty()) return;
     const std::string name = old->name();
-    graph_.Rename(old, graph_.UniqueName(name));
-    graph_.Rename(value, name);
+    if (old->consumers().empty()) graph_.Rename(old, graph_.UniqueName(name));
+    graph_.Rename(value, graph_.UniqueName(name));
   }
 
   Program& program_;
@@ -187,8 +204,7 @@ class BucketGradientsPass : public Pass {
       return UsageError("the size of a bucket must be above 0");
     }
     Graph* graph = UpdatingGraph(program);
-    if (graph == nullptr || !program.layout().empty() || FindNode(*graph, "onnxtrain.SquaredNorm") == nullptr)
-      return false;
+    if (graph == nullptr || !program.layout().empty()) return false;
     return Bucketer(program, *graph, options_).Run();
   }
 

@@ -7,6 +7,7 @@
 #include "graph/function_inliner.h"
 #include "graph/graph_builder.h"
 #include "graph/op_registry.h"
+#include "passes/append_loss.h"
 #include "passes/differentiator.h"
 #include "passes/gradient_path.h"
 #include "passes/release_order.h"
@@ -117,6 +118,11 @@ class BuildBackwardPass : public Pass {
   StatusOr<bool> Run(Program& program) const override {
     Graph* graph = program.FindGraph(options_.graph);
     if (graph == nullptr) return InvalidModelError("build_backward: no graph '" + options_.graph + "'");
+    if (graph->FindRole("loss") == nullptr) {  // the graph's own
+      AppendLossOptions own;
+      own.graph = options_.graph;
+      RETURN_IF_ERROR(AppendLoss(own)->Run(program).status());
+    }
     ASSIGN_OR_RETURN(Value * loss, FindLoss(*graph));
     ASSIGN_OR_RETURN(std::vector<Target> targets, FindTargets(program, *graph, options_));
     const bool done = std::any_of(targets.begin(), targets.end(),

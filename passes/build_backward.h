@@ -12,6 +12,8 @@
 // those that only go on backwards. So each gradient is released as early as it can be, which the overlap of bucket
 // reduction lives from. Contributions to one value are added in the order in which they come.
 //
+// Without the role loss the graph's own scalar loss is taken, as append_loss does it.
+//
 // A node on the path without a gradient rule is replaced by its ONNX function body where it has one. All others are
 // named in one InvalidModel error.
 #ifndef ONNXTRAIN_PASSES_BUILD_BACKWARD_H_
@@ -40,9 +42,9 @@ struct BuildBackwardOptions {
   BackwardReport* report = nullptr;  // borrowed; may be null
 };
 
-// Sets the role gradient/<parameter>, or gradient/<name> for targets that were named. Fails with InvalidModel when the
-// role loss is missing, when the loss is not one floating-point number, or when no target has a path to it; with Usage
-// when a named target does not exist.
+// Sets the role gradient/<parameter>, or gradient/<name> for targets that were named. Fails with InvalidModel when
+// there is no loss, when it is not one floating-point number, or when no target has a path to it; with Usage when a
+// named target does not exist.
 std::unique_ptr<Pass> BuildBackward(const BuildBackwardOptions& options);
 
 }  // namespace onnxtrain
