@@ -336,6 +336,12 @@ Status LocalSession::WriteTensor(std::string_view initializer, const Tensor& ten
   return WriteState(name, tensor);
 }
 
+int64_t LocalSession::planned_bytes() const {
+  size_t persistent = 0;
+  for (const auto& [local_batch, variant] : variants_) persistent = std::max(persistent, variant->placements.bytes);
+  return static_cast<int64_t>(persistent + team_->transient_bytes());
+}
+
 StatusOr<std::string> LocalSession::PlanText(std::string_view graph) const {
   const Variant& full = *variants_.at(options_.batch_size);
   const auto found = full.graphs.find(graph);

@@ -39,6 +39,7 @@ class LocalSession : public TrainingSession {
   Status ExplainNonFinite(const Feeds& feeds, int64_t samples) override;
   StatusOr<std::string> PlanText(std::string_view graph) const override;
   const std::vector<std::string>& notes() const override { return notes_; }
+  int64_t planned_bytes() const override;
   const std::vector<std::string>& decomposed() const override { return decomposed_; }
 
  private:

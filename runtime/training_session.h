@@ -94,6 +94,8 @@ class TrainingSession {
   // For people: the plan of a graph ("step", "eval", ...) as text, and notes collected at creation.
   virtual StatusOr<std::string> PlanText(std::string_view graph) const = 0;
   virtual const std::vector<std::string>& notes() const = 0;
+  // Bytes of one rank by plan: states, constants and the largest transient region so far.
+  virtual int64_t planned_bytes() const = 0;
   // Nodes without a gradient rule of ours that are differentiated through their ONNX function body.
   virtual const std::vector<std::string>& decomposed() const = 0;
 };
