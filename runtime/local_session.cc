@@ -47,7 +47,6 @@ StatusOr<std::unique_ptr<LocalSession>> LocalSession::Create(OnnxModel model, co
 
 Status LocalSession::Initialize() {
   group_ = std::make_unique<LocalGroup>(options_.ranks, std::chrono::seconds(options_.timeout_seconds));
-  fetched_.assign(static_cast<size_t>(options_.accumulation), std::vector<Fetched>(static_cast<size_t>(options_.ranks)));
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
   notes_ = full->built.notes;
@@ -68,7 +67,11 @@ StatusOr<LocalSession::Variant*> LocalSession::VariantFor(int64_t local_batch) {
   build.layout = team_ == nullptr ? nullptr : &layout_;
   ASSIGN_OR_RETURN(variant->built, BuildTrainingProgram(model_, options_, build));
   variant->placements = PlacePersistent(variant->built.program);
-  if (team_ == nullptr) RETURN_IF_ERROR(AddTeam(*variant));
+  if (team_ == nullptr) {
+    RETURN_IF_ERROR(AddTeam(*variant));
+  } else {
+    variant->built.program.initial.clear();
+  }
   ASSIGN_OR_RETURN(variant->constants, team_->AddConstants(variant->placements));
   Variant* made = variant.get();
   variants_[local_batch] = std::move(variant);
@@ -126,11 +129,12 @@ StatusOr<LocalSession::PlannedGraph*> LocalSession::Planned(Variant& variant, co
   return &variant.graphs.emplace(name, std::move(planned)).first->second;
 }
 
-Status LocalSession::LoadInitialStates(const Program& program) {
+Status LocalSession::LoadInitialStates(Program& program) {
   for (const std::string& name : states_->names()) {
     const auto initial = program.initial.find(name);
     if (initial != program.initial.end()) RETURN_IF_ERROR(states_->Write(name, initial->second));
   }
+  program.initial.clear();  // the ranks hold them now
   return OkStatus();
 }
 
@@ -153,57 +157,101 @@ std::string LocalSession::GraphName(int micro_batch) const {
   return micro_batch + 1 == options_.accumulation ? "last" : "middle";
 }
 
-StatusOr<std::vector<const std::byte*>> LocalSession::FeedPointers(const Graph& graph, const Feeds& feeds,
-                                                                   const Slice& slice) const {
-  std::vector<const std::byte*> pointers;
+StatusOr<LocalSession::Submission> LocalSession::Prepare(Variant& variant, const std::string& name, int rank,
+                                                         int micro_batch, const Slice& slice) {
+  Submission made;
+  ASSIGN_OR_RETURN(made.planned, Planned(variant, name));
+  made.rank = rank;
+  made.micro_batch = micro_batch;
+  made.slice = slice;
+  const Graph& graph = *made.planned->graph;
   for (const Value* input : graph.inputs()) {
-    const auto feed = feeds.find(input->name());
-    if (feed == feeds.end() || feed->second == nullptr) {
-      return UsageError("input '" + input->name() + "' (" + ToString(input->type()) + ") is not fed");
-    }
     const auto spec = options_.feeds.find(input->name());
     const bool per_sample = spec == options_.feeds.end() || spec->second.per_sample;
     const size_t sample_bytes =
-        slice.count == 0 ? 0 : input->type().bytes() / static_cast<size_t>(std::max<int64_t>(slice.count, 1));
-    const size_t offset = per_sample ? sample_bytes * static_cast<size_t>(slice.begin) : 0;
-    pointers.push_back(static_cast<const std::byte*>(feed->second) + offset);
+        slice.count == 0 ? 0 : input->type().bytes() / static_cast<size_t>(slice.count);
+    made.offsets.push_back(per_sample ? sample_bytes * static_cast<size_t>(slice.begin) : 0);
   }
-  return pointers;
-}
-
-Status LocalSession::Submit(PlannedGraph& planned, int rank, int micro_batch, const Feeds& feeds, const Slice& slice,
-                            Fetched& fetched) {
-  const Graph& graph = *planned.graph;
-  ASSIGN_OR_RETURN(const std::vector<const std::byte*> inputs, FeedPointers(graph, feeds, slice));
-  const bool fits = fetched.tensors.size() == graph.outputs().size() &&
-                    std::equal(fetched.tensors.begin(), fetched.tensors.end(), graph.outputs().begin(),
-                               [](const Tensor& slot, const Value* output) { return slot.type() == output->type(); });
-  if (!fits) {
-    fetched = {};
-    for (const Value* output : graph.outputs()) fetched.tensors.emplace_back(output->type());
-    for (Tensor& tensor : fetched.tensors) fetched.pointers.push_back(tensor.data());
-  }
-  team_->executor(planned.index, rank).Submit({micro_batch}, inputs, fetched.pointers);
-  return OkStatus();
+  made.feeds.resize(graph.inputs().size());
+  for (const Value* output : graph.outputs()) made.fetched.emplace_back(output->type());
+  for (Tensor& tensor : made.fetched) made.fetches.push_back(tensor.data());
+  return made;
 }
 
 namespace {
 
 // The fetched tensor of an output; null when the graph has none of the name.
 const Tensor* FindFetched(const Graph& graph, const std::vector<Tensor>& tensors, std::string_view name) {
-  for (size_t i = 0; i < graph.outputs().size() && i < tensors.size(); ++i) {
+  for (size_t i = 0; i < graph.outputs().size(); ++i) {
     if (graph.outputs()[i]->name() == name) return &tensors[i];
   }
   return nullptr;
 }
 
+Status ResolveFeeds(const Graph& graph, const Feeds& feeds, const std::vector<size_t>& offsets,
+                    std::vector<const std::byte*>& pointers) {
+  for (size_t i = 0; i < pointers.size(); ++i) {
+    const Value* input = graph.inputs()[i];
+    const auto feed = feeds.find(input->name());
+    if (feed == feeds.end() || feed->second == nullptr) {
+      return UsageError("input '" + input->name() + "' (" + ToString(input->type()) + ") is not fed");
+    }
+    pointers[i] = static_cast<const std::byte*>(feed->second) + offsets[i];
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
-Status LocalSession::CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const {
-  const Tensor* status = FindFetched(graph, fetched.tensors, "status");
+StatusOr<LocalSession::Submissions*> LocalSession::StepFor(int64_t samples) {
+  const auto found = steps_.find(samples);
+  if (found != steps_.end()) return &found->second;
+  Submissions made;
+  for (int micro = 0; micro < options_.accumulation; ++micro) {
+    for (int rank = 0; rank < options_.ranks; ++rank) {
+      const Slice slice = MicroSlice(RankSlice(samples, rank), micro);
+      ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count == 0 ? options_.batch_size : slice.count));
+      const std::string name = (slice.count == 0 ? "zero_" : "") + GraphName(micro);
+      ASSIGN_OR_RETURN(Submission submission, Prepare(*variant, name, rank, micro, slice));
+      made.push_back(std::move(submission));
+    }
+  }
+  return &steps_.emplace(samples, std::move(made)).first->second;
+}
+
+StatusOr<LocalSession::Submissions*> LocalSession::EvaluationFor(int64_t samples) {
+  const auto found = evaluations_.find(samples);
+  if (found != evaluations_.end()) return &found->second;
+  Submissions made;
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    const Slice slice = RankSlice(samples, rank);
+    if (slice.count == 0) break;
+    ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count));
+    ASSIGN_OR_RETURN(Submission submission, Prepare(*variant, "eval", rank, 0, slice));
+    made.push_back(std::move(submission));
+  }
+  return &evaluations_.emplace(samples, std::move(made)).first->second;
+}
+
+Status LocalSession::RunAll(Submissions& submissions, const Feeds& feeds) {
+  for (Submission& submission : submissions) {
+    RETURN_IF_ERROR(ResolveFeeds(*submission.planned->graph, feeds, submission.offsets, submission.feeds));
+  }
+  for (Submission& submission : submissions) {
+    team_->executor(submission.planned->index, submission.rank)
+        .Submit({submission.micro_batch}, submission.feeds, submission.fetches);
+  }
+  RETURN_IF_ERROR(team_->Synchronize());
+  for (const Submission& submission : submissions) RETURN_IF_ERROR(CheckFaults(submission));
+  return OkStatus();
+}
+
+Status LocalSession::CheckFaults(const Submission& submission) const {
+  const Graph& graph = *submission.planned->graph;
+  const Tensor* status = FindFetched(graph, submission.fetched, "status");
   if (status == nullptr || status->IntAt(0) == 0) return OkStatus();
   const Status fault = DescribeFault(static_cast<uint64_t>(status->IntAt(0)), graph);
-  return options_.ranks == 1 ? fault : fault.Prepend("[rank " + std::to_string(rank) + "]");
+  return options_.ranks == 1 ? fault : fault.Prepend("[rank " + std::to_string(submission.rank) + "]");
 }
 
 StatusOr<StepResult> LocalSession::Step(const Feeds& feeds, int64_t samples) {
@@ -212,40 +260,18 @@ StatusOr<StepResult> LocalSession::Step(const Feeds& feeds, int64_t samples) {
     return UsageError("a step takes 1 to " + std::to_string(options_.global_batch()) + " samples, found " +
                       std::to_string(samples));
   }
-  // Plans first, so that an error leaves no rank waiting for another.
-  std::vector<std::vector<PlannedGraph*>> planned(static_cast<size_t>(options_.accumulation));
-  for (int micro = 0; micro < options_.accumulation; ++micro) {
-    for (int rank = 0; rank < options_.ranks; ++rank) {
-      const Slice slice = MicroSlice(RankSlice(samples, rank), micro);
-      ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count == 0 ? options_.batch_size : slice.count));
-      const std::string name = (slice.count == 0 ? "zero_" : "") + GraphName(micro);
-      ASSIGN_OR_RETURN(PlannedGraph* graph, Planned(*variant, name));
-      RETURN_IF_ERROR(FeedPointers(*graph->graph, feeds, slice).status());
-      planned[static_cast<size_t>(micro)].push_back(graph);
-    }
-  }
-  for (int micro = 0; micro < options_.accumulation; ++micro) {
-    for (int rank = 0; rank < options_.ranks; ++rank) {
-      RETURN_IF_ERROR(Submit(*planned[static_cast<size_t>(micro)][static_cast<size_t>(rank)], rank, micro, feeds,
-                             MicroSlice(RankSlice(samples, rank), micro),
-                             fetched_[static_cast<size_t>(micro)][static_cast<size_t>(rank)]));
-    }
-  }
+  ASSIGN_OR_RETURN(Submissions* submissions, StepFor(samples));
   replicas_stale_ = true;
-  RETURN_IF_ERROR(team_->Synchronize());
-  for (size_t micro = 0; micro < planned.size(); ++micro) {
-    for (size_t rank = 0; rank < planned[micro].size(); ++rank) {
-      RETURN_IF_ERROR(CheckFaults(*planned[micro][rank]->graph, fetched_[micro][rank], static_cast<int>(rank)));
-    }
-  }
-  const Graph& last = *planned.back()[0]->graph;
-  const std::vector<Tensor>& tensors = fetched_.back()[0].tensors;
+  RETURN_IF_ERROR(RunAll(*submissions, feeds));
+  // Rank 0's part of the last micro-batch holds what all ranks agree on.
+  const Submission& last = (*submissions)[submissions->size() - static_cast<size_t>(options_.ranks)];
+  const Graph& graph = *last.planned->graph;
   StepResult result;
   result.step = step_;
-  result.loss = Scalar(*FindFetched(last, tensors, "loss"));
-  result.grad_norm = Scalar(*FindFetched(last, tensors, "grad_norm"));
-  result.learning_rate = Scalar(*FindFetched(last, tensors, "learning_rate"));
-  result.applied = FindFetched(last, tensors, "applied")->IntAt(0) != 0;
+  result.loss = Scalar(*FindFetched(graph, last.fetched, "loss"));
+  result.grad_norm = Scalar(*FindFetched(graph, last.fetched, "grad_norm"));
+  result.learning_rate = Scalar(*FindFetched(graph, last.fetched, "learning_rate"));
+  result.applied = FindFetched(graph, last.fetched, "applied")->IntAt(0) != 0;
   if (result.applied) ++step_;
   return result;
 }
@@ -254,14 +280,14 @@ Status LocalSession::Gather() {
   if (!replicas_stale_) return OkStatus();
   Variant& full = *variants_.at(options_.batch_size);
   if (full.built.program.FindGraph("gather") != nullptr) {
-    ASSIGN_OR_RETURN(PlannedGraph* gather, Planned(full, "gather"));
-    std::vector<Fetched> nothing(static_cast<size_t>(options_.ranks));
-    for (int rank = 0; rank < options_.ranks; ++rank) {
-      RETURN_IF_ERROR(Submit(*gather, rank, 0, {}, {}, nothing[static_cast<size_t>(rank)]));
+    if (gather_.empty()) {
+      for (int rank = 0; rank < options_.ranks; ++rank) {
+        ASSIGN_OR_RETURN(Submission submission, Prepare(full, "gather", rank, 0, {}));
+        gather_.push_back(std::move(submission));
+      }
     }
-    RETURN_IF_ERROR(team_->Synchronize());
+    RETURN_IF_ERROR(RunAll(gather_, {}));
   }
-  RETURN_IF_ERROR(ShareBuffers());
   replicas_stale_ = false;
   return OkStatus();
 }
@@ -282,30 +308,17 @@ StatusOr<EvalResult> LocalSession::Evaluate(const Feeds& feeds, int64_t samples)
     return UsageError("an evaluation takes 1 to " + std::to_string(most) + " samples, found " + std::to_string(samples));
   }
   RETURN_IF_ERROR(Gather());
-  std::vector<PlannedGraph*> planned;
-  for (int rank = 0; rank < options_.ranks; ++rank) {
-    const Slice slice = RankSlice(samples, rank);
-    if (slice.count == 0) break;
-    ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count));
-    ASSIGN_OR_RETURN(PlannedGraph* eval, Planned(*variant, "eval"));
-    planned.push_back(eval);
-  }
-  std::vector<Fetched> fetched(planned.size());
-  for (size_t rank = 0; rank < planned.size(); ++rank) {
-    RETURN_IF_ERROR(Submit(*planned[rank], static_cast<int>(rank), 0, feeds, RankSlice(samples, static_cast<int>(rank)),
-                           fetched[rank]));
-  }
-  RETURN_IF_ERROR(team_->Synchronize());
+  ASSIGN_OR_RETURN(Submissions* submissions, EvaluationFor(samples));
+  RETURN_IF_ERROR(RunAll(*submissions, feeds));
   EvalResult result;
-  for (size_t rank = 0; rank < planned.size(); ++rank) {
-    const Graph& graph = *planned[rank]->graph;
-    RETURN_IF_ERROR(CheckFaults(graph, fetched[rank], static_cast<int>(rank)));
-    result.loss_sum += Scalar(*FindFetched(graph, fetched[rank].tensors, "loss_sum"));
-    result.weight += Scalar(*FindFetched(graph, fetched[rank].tensors, "loss_weight"));
-    const Tensor* counted = FindFetched(graph, fetched[rank].tensors, "counted");
+  for (const Submission& submission : *submissions) {
+    const Graph& graph = *submission.planned->graph;
+    result.loss_sum += Scalar(*FindFetched(graph, submission.fetched, "loss_sum"));
+    result.weight += Scalar(*FindFetched(graph, submission.fetched, "loss_weight"));
+    const Tensor* counted = FindFetched(graph, submission.fetched, "counted");
     if (counted == nullptr) continue;
     result.counted += counted->IntAt(0);
-    result.correct += FindFetched(graph, fetched[rank].tensors, "correct")->IntAt(0);
+    result.correct += FindFetched(graph, submission.fetched, "correct")->IntAt(0);
   }
   result.samples = samples;
   return result;

@@ -62,11 +62,19 @@ class LocalSession : public TrainingSession {
     int64_t begin = 0;
     int64_t count = 0;
   };
-  // Host memory for what a graph returns, one slot per graph output.
-  struct Fetched {
-    std::vector<Tensor> tensors;
-    std::vector<std::byte*> pointers;
+  // One graph on one rank as part of a step or an evaluation, with everything that running it again needs: nothing is
+  // allocated then.
+  struct Submission {
+    PlannedGraph* planned = nullptr;
+    int rank = 0;
+    int micro_batch = 0;
+    Slice slice;
+    std::vector<size_t> offsets;             // of the slice in each feed, bytes
+    std::vector<const std::byte*> feeds;     // one per graph input
+    std::vector<Tensor> fetched;             // one per graph output
+    std::vector<std::byte*> fetches;         // their bytes
   };
+  using Submissions = std::vector<Submission>;
 
   LocalSession(OnnxModel model, const TrainingOptions& options);
   Status Initialize();
@@ -74,17 +82,18 @@ class LocalSession : public TrainingSession {
   Status AddTeam(const Variant& variant);
   StatusOr<PlannedGraph*> Planned(Variant& variant, const std::string& graph);
   StatusOr<ExecutionPlan> Plan(const Variant& variant, const Graph& graph) const;
-  Status LoadInitialStates(const Program& program);
+  Status LoadInitialStates(Program& program);
 
   Slice RankSlice(int64_t samples, int rank) const;
   Slice MicroSlice(const Slice& rank_slice, int micro_batch) const;
   std::string GraphName(int micro_batch) const;
-  // Enqueues a graph on one rank with the samples of the slice.
-  Status Submit(PlannedGraph& planned, int rank, int micro_batch, const Feeds& feeds, const Slice& slice,
-                Fetched& fetched);
-  StatusOr<std::vector<const std::byte*>> FeedPointers(const Graph& graph, const Feeds& feeds,
-                                                       const Slice& slice) const;
-  Status CheckFaults(const Graph& graph, const Fetched& fetched, int rank) const;
+  // Plans and buffers for a graph on one rank with the samples of the slice.
+  StatusOr<Submission> Prepare(Variant& variant, const std::string& graph, int rank, int micro_batch, const Slice& slice);
+  StatusOr<Submissions*> StepFor(int64_t samples);
+  StatusOr<Submissions*> EvaluationFor(int64_t samples);
+  // Resolves the feeds of all of them first, so that an error leaves no rank waiting for another; then enqueues and waits.
+  Status RunAll(Submissions& submissions, const Feeds& feeds);
+  Status CheckFaults(const Submission& submission) const;
   Status Gather();  // what evaluation reads: replicas, and buffers
   // Running statistics come from each rank's own samples in training; those of rank 0 count.
   Status ShareBuffers();
@@ -106,7 +115,9 @@ class LocalSession : public TrainingSession {
   std::vector<TensorInfo> tensors_;
   std::vector<std::string> notes_;
   std::vector<std::string> decomposed_;
-  std::vector<std::vector<Fetched>> fetched_;  // by micro-batch and rank, reused from step to step
+  std::map<int64_t, Submissions> steps_;        // by samples of the global batch
+  std::map<int64_t, Submissions> evaluations_;  // by samples
+  Submissions gather_;
   int64_t step_ = 0;
   bool replicas_stale_ = true;
 };

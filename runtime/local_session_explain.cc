@@ -42,12 +42,16 @@ Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int ra
   ASSIGN_OR_RETURN(const TrainingProgram single,
                    BuildTrainingProgram(model_, SingleRankOptions(slice.count), build));
   const Graph& graph = *single.program.FindGraph("step");
-  ASSIGN_OR_RETURN(const std::vector<const std::byte*> pointers, FeedPointers(graph, feeds, slice));
   std::map<std::string, Tensor> inputs;
-  for (size_t i = 0; i < pointers.size(); ++i) {
-    Tensor tensor(graph.inputs()[i]->type());
-    if (tensor.bytes() != 0) std::memcpy(tensor.data(), pointers[i], tensor.bytes());
-    inputs[graph.inputs()[i]->name()] = std::move(tensor);
+  for (const Value* input : graph.inputs()) {
+    const auto spec = options_.feeds.find(input->name());
+    const bool per_sample = spec == options_.feeds.end() || spec->second.per_sample;
+    Tensor tensor(input->type());
+    const size_t offset = per_sample ? tensor.bytes() / static_cast<size_t>(slice.count) * static_cast<size_t>(slice.begin) : 0;
+    const auto feed = feeds.find(input->name());
+    if (feed == feeds.end()) return UsageError("input '" + input->name() + "' is not fed");
+    if (tensor.bytes() != 0) std::memcpy(tensor.data(), static_cast<const std::byte*>(feed->second) + offset, tensor.bytes());
+    inputs[input->name()] = std::move(tensor);
   }
   NodeRunnerOptions runner;
   runner.seed = options_.seed;
