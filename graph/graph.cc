@@ -133,6 +133,12 @@ StatusOr<Node*> Graph::Insert(Node* before, NodeSpec spec) {
                              std::to_string(spec.output_names.size()));
   }
 
+  for (size_t i = 0; i < spec.output_names.size(); ++i) {
+    if (spec.output_names[i].empty() || spec.output_types[i].known()) continue;
+    return InvalidModelError(spec.op + (spec.origin.empty() ? "" : " from " + spec.origin) + " on (" +
+                             TypesOf(spec.inputs) + ") has no type for output " + std::to_string(i));
+  }
+
   auto node = std::make_unique<Node>();
   node->def_ = def;
   node->attributes_ = std::move(spec.attributes);

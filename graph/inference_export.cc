@@ -109,7 +109,7 @@ class InferenceExporter {
       const onnx::NodeProto* node = Producer(at);
       if (node == nullptr || !seen.insert(at).second) continue;
       if (IsClassLoss(*node) && node->input_size() > 0) {
-        if (std::count(scores.begin(), scores.end(), node->input(0)) == 0) scores.push_back(node->input(0));
+        AddOnce(scores, node->input(0));
         continue;
       }
       stack.insert(stack.end(), node->input().begin(), node->input().end());
@@ -125,7 +125,9 @@ class InferenceExporter {
     }
     for (const onnx::NodeProto& node : graph_.node()) {
       Origins merged;
+      const bool shape_only = IsStandard(node) && (node.op_type() == "Shape" || node.op_type() == "Size");
       for (const std::string& input : node.input()) {
+        if (shape_only) break;
         const Origins& from = origins[input];
         merged.parameters = merged.parameters || from.parameters;
         merged.inputs.insert(from.inputs.begin(), from.inputs.end());
@@ -135,22 +137,22 @@ class InferenceExporter {
     return origins;
   }
 
-  // Labels are inputs that meet what the model computes, and after which no weight is read. What they meet is the answer.
+  // What the model predicts, for losses that are spelled out: values that meet labels, or else targets.
   StatusOr<std::vector<std::string>> LabelFreeValues(const std::string& loss) const {
     const std::map<std::string, Origins> origins = FindOrigins();
-    for (const std::string& label : origins.at(loss).inputs) {
-      std::vector<std::string> met;
-      if (MeetsOnlyPredictions(loss, label, origins, met)) return met;
+    Names labels;
+    for (const std::string& input : origins.at(loss).inputs) {
+      if (ReadsNoWeightAfter(loss, input, origins)) labels.insert(input);
     }
+    std::vector<std::string> met = labels.empty() ? MetBySubtraction(loss, origins) : MetByLabels(loss, labels, origins);
+    if (!met.empty()) return met;
     return InvalidModelError("the loss '" + loss + "' is the only output, and what the model predicts cannot be told from "
                              "its labels; export the model again with its prediction as an output");
   }
 
-  // Whether all nodes from `label` to `loss` read, beside what depends on it, only constants and values that depend on
-  // weights and inputs both. Those are collected.
-  bool MeetsOnlyPredictions(const std::string& loss, const std::string& label,
-                            const std::map<std::string, Origins>& origins, std::vector<std::string>& met) const {
-    const auto depends = [&](const std::string& name) { return origins.at(name).inputs.count(label) != 0; };
+  // Calls visit(node) for every node from which `follow` values lead to the loss.
+  template <typename Follow, typename Visit>
+  void WalkBack(const std::string& loss, const Follow& follow, const Visit& visit) const {
     std::vector<std::string> stack{loss};
     Names seen;
     while (!stack.empty()) {
@@ -158,19 +160,69 @@ class InferenceExporter {
       stack.pop_back();
       const onnx::NodeProto* node = Producer(at);
       if (node == nullptr || !seen.insert(at).second) continue;
+      visit(*node);
       for (const std::string& input : node->input()) {
-        if (input.empty()) continue;
-        const Origins& from = origins.at(input);
-        if (depends(input)) {
-          stack.push_back(input);
-        } else if (from.parameters && from.inputs.empty()) {
-          return false;
-        } else if (from.parameters && std::count(met.begin(), met.end(), input) == 0) {
-          met.push_back(input);
-        }
+        if (!input.empty() && follow(*node, input)) stack.push_back(input);
       }
     }
-    return !met.empty();
+  }
+
+  static bool ReadsWeight(const onnx::NodeProto& node, const std::map<std::string, Origins>& origins) {
+    return std::any_of(node.input().begin(), node.input().end(), [&](const std::string& input) {
+      return !input.empty() && origins.at(input).parameters && origins.at(input).inputs.empty();
+    });
+  }
+
+  // Labels meet what the model computes, and no weight is read on the way from there to the loss.
+  bool ReadsNoWeightAfter(const std::string& loss, const std::string& label,
+                          const std::map<std::string, Origins>& origins) const {
+    bool reads = false;
+    WalkBack(
+        loss, [&](const onnx::NodeProto&, const std::string& input) { return origins.at(input).inputs.count(label) != 0; },
+        [&](const onnx::NodeProto& node) { reads = reads || ReadsWeight(node, origins); });
+    return !reads;
+  }
+
+  // Values that depend on weights and data, but on no label, where they are read beside what does.
+  std::vector<std::string> MetByLabels(const std::string& loss, const Names& labels,
+                                       const std::map<std::string, Origins>& origins) const {
+    const auto labelled = [&](const std::string& name) {
+      return std::any_of(labels.begin(), labels.end(),
+                         [&](const std::string& label) { return origins.at(name).inputs.count(label) != 0; });
+    };
+    std::vector<std::string> met;
+    WalkBack(
+        loss, [&](const onnx::NodeProto&, const std::string& input) { return labelled(input); },
+        [&](const onnx::NodeProto& node) {
+          for (const std::string& input : node.input()) {
+            if (!input.empty() && origins.at(input).parameters && !labelled(input)) AddOnce(met, input);
+          }
+        });
+    return met;
+  }
+
+  // Where the target is made of an input that is data too: what has an input that met no weight subtracted from it.
+  std::vector<std::string> MetBySubtraction(const std::string& loss, const std::map<std::string, Origins>& origins) const {
+    std::vector<std::string> met;
+    const auto is_target = [&](const std::string& name) {
+      return !origins.at(name).parameters && !origins.at(name).inputs.empty();
+    };
+    const auto compares = [&](const onnx::NodeProto& node) {
+      return IsStandard(node) && node.op_type() == "Sub" && node.input_size() == 2 &&
+             is_target(node.input(0)) != is_target(node.input(1));
+    };
+    WalkBack(
+        loss, [&](const onnx::NodeProto& node, const std::string&) { return !compares(node) && !ReadsWeight(node, origins); },
+        [&](const onnx::NodeProto& node) {
+          if (!compares(node)) return;
+          const std::string& prediction = node.input(is_target(node.input(0)) ? 1 : 0);
+          if (origins.at(prediction).parameters) AddOnce(met, prediction);
+        });
+    return met;
+  }
+
+  static void AddOnce(std::vector<std::string>& names, const std::string& name) {
+    if (std::count(names.begin(), names.end(), name) == 0) names.push_back(name);
   }
 
   // ---- new outputs

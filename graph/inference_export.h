@@ -20,11 +20,12 @@ struct InferenceExportOptions {
 
 // Writes `model` with new payloads for the named initializers, changed as follows and not otherwise:
 // - the loss output goes, and with it nodes, initializers and inputs that nothing else needs; where it is the only output,
-//   what fed it becomes the output: the values on its path that do not depend on labels
+//   what fed it becomes the output: the scores of a classification loss, or the values that meet inputs which are read
+//   after the last weight only (labels), or those from which an input that met no weight is subtracted (a target)
 // - BatchNormalization and Dropout lose their training mode, in functions and branches too
 // - training_info goes
-// Appears whole or not at all. Usage when options.loss names no output; InvalidModel when the labels cannot be told
-// from the data (the loss is no SoftmaxCrossEntropyLoss or NegativeLogLikelihoodLoss, and every input feeds the model).
+// Appears whole or not at all. Usage when options.loss names no output; InvalidModel when none of these
+// tells what the model predicts.
 Status ExportInference(const OnnxModel& model, const InferenceExportOptions& options,
                        const std::map<std::string, const Tensor*>& updated, const std::string& path);
 

@@ -201,6 +201,10 @@ NodeImporter::Bindings NodeImporter::Dispatch(Call& call) {
   if (call.node.op_type().empty() || call.node.op_type().find('.') != std::string::npos) {
     return InvalidModelError(call.origin + ": '" + call.node.op_type() + "' is no name of an operator");
   }
+  if (IsOwnOp(call.op)) {
+    return InvalidModelError(call.origin + ": operators of onnx-train stand in graphs that were rewritten already; give the "
+                             "model that they were made from");
+  }
   if (call.op == "If") return ImportIf(call);
   if (call.op == "Loop" || call.op == "Scan") {
     return InvalidModelError(call.origin + ": loops are not supported; export the model with the loop unrolled");

@@ -130,6 +130,11 @@ class Specializer {
     const auto made = initializers_.find(name);
     if (made != initializers_.end()) return std::optional<Binding>(made->second);
     const ModelInitializer* initializer = model_.FindInitializer(name);
+    for (const onnx::SparseTensorProto& sparse : model_.graph().sparse_initializer()) {
+      if (sparse.values().name() != name) continue;
+      return std::optional<Binding>(initializers_[name] =
+                                        importer_.Missing("sparse initializer '" + name + "' is not supported"));
+    }
     if (initializer == nullptr) return std::optional<Binding>();
     Binding& binding = initializers_[name];
     if (!initializer->type.known()) {

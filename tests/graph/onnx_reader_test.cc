@@ -313,6 +313,11 @@ TEST(Specialize, BrokenGraphsAreRefused) {
               HasSubstr("does not import the domain ''"));
 }
 
+TEST(Specialize, RewrittenGraphsAreRefused) {
+  EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"\" : 17, \"onnxtrain\" : 1]> g (float[2] x) => (float[2] y) { y = onnxtrain.AllReduce (x) }"),
+              HasSubstr("rewritten already"));
+}
+
 TEST(Specialize, FeedsMustExist) {
   SpecializeOptions options;
   options.inputs["pixel"] = {DType::kFloat, {2}};

@@ -141,6 +141,23 @@ TEST_F(OnnxFiles, PredictionsAreWhatLabelsAreComparedWith) {
   EXPECT_THAT(Ops(*model), ElementsAre("MatMul", "Add"));
 }
 
+TEST_F(OnnxFiles, MasksOfTheLossAreLabels) {
+  const StatusOr<OnnxModel> model = Export(R"(
+    g (float[2] x, float[2] target, float[2] mask) => (float loss) <float[2,2] w = {1, 2, 3, 4}> {
+      h = MatMul (x, w) d = Sub (h, target) q = Mul (d, d) m = Mul (q, mask) loss = ReduceSum <keepdims = 0> (m) })",
+                                           {.loss = "loss"});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_THAT(Names(model->outputs()), ElementsAre("h"));
+}
+
+TEST_F(OnnxFiles, TargetsMayBeDataToo) {
+  const StatusOr<OnnxModel> model = Export(R"(
+    g (float[2] x) => (float loss) <float[2,2] w = {1, 2, 3, 4}> {
+      h = MatMul (x, w) r = Tanh (h) d = Sub (x, r) a = Abs (d) loss = ReduceMean <keepdims = 0> (a) })", {.loss = "loss"});
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_THAT(Names(model->outputs()), ElementsAre("r"));
+}
+
 TEST_F(OnnxFiles, MasksAreNoLabels) {
   const StatusOr<OnnxModel> model = Export(R"(
     g (float[2] x, float[2] mask) => (float loss) <float[2,2] w = {1, 2, 3, 4}> {

@@ -1,11 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 // Real exports, where they lie beside the clone: every one is specialised, or refused with a reason.
 #include <gtest/gtest.h>
+#include <onnx/checker.h>
+#include <onnx/onnx_pb.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
+#include <fstream>
 
+#include "graph/inference_export.h"
 #include "graph/onnx_model.h"
 #include "graph/onnx_reader.h"
 #include "graph/verifier.h"
@@ -73,6 +78,47 @@ TEST_P(SharedModels, SpecializesEveryFile) {
     }
   }
   std::printf("%d of %zu specialised (f32 and f64 counted)\n", specialized, files.size() * 2);
+}
+
+onnx::ModelProto ReadProto(const fs::path& file) {
+  std::ifstream stream(file, std::ios::binary);
+  onnx::ModelProto model;
+  EXPECT_TRUE(model.ParseFromIstream(&stream)) << file;
+  return model;
+}
+
+TEST_P(SharedModels, SavedFilesAreEqualAfterParsing) {
+  const std::vector<fs::path> files = ModelsBeside(GetParam());
+  if (files.empty()) GTEST_SKIP() << "no folder shared/" << GetParam() << " beside the clone";
+  const fs::path saved = fs::temp_directory_path() / ("shared_models_" + std::to_string(getpid()) + ".onnx");
+  for (const fs::path& file : files) {
+    const StatusOr<OnnxModel> model = OnnxModel::Load(file.string());
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    ASSERT_EQ(model->Save(saved.string(), {}).message(), "");
+    EXPECT_EQ(ReadProto(saved).SerializeAsString(), ReadProto(file).SerializeAsString()) << file;
+  }
+  fs::remove(saved);
+}
+
+TEST_P(SharedModels, InferenceFormsAreValidAndSpecialise) {
+  const std::vector<fs::path> files = ModelsBeside(GetParam());
+  if (files.empty()) GTEST_SKIP() << "no folder shared/" << GetParam() << " beside the clone";
+  const fs::path exported = fs::temp_directory_path() / ("shared_models_" + std::to_string(getpid()) + ".onnx");
+  for (const fs::path& file : files) {
+    if (file.string().find("ort_artifacts") != std::string::npos) continue;
+    const StatusOr<OnnxModel> model = OnnxModel::Load(file.string());
+    ASSERT_TRUE(model.ok()) << model.status().message();
+    const Status status = ExportInference(*model, {}, {}, exported.string());
+    ASSERT_EQ(status.message(), "") << file;
+    onnx::checker::check_model(ReadProto(exported));
+    const StatusOr<Graph> graph = SpecializeFile(exported, false);
+    EXPECT_TRUE(graph.ok()) << file << graph.status().message();
+    const StatusOr<OnnxModel> read = OnnxModel::Load(exported.string());
+    ASSERT_TRUE(read.ok());
+    for (const ModeNode& node : read->mode_nodes()) EXPECT_FALSE(node.training) << file << node.name;
+    for (const ModelNode& node : read->nodes()) EXPECT_NE(node.op, "SoftmaxCrossEntropyLoss") << file;
+  }
+  fs::remove(exported);
 }
 
 INSTANTIATE_TEST_SUITE_P(Shared, SharedModels, ::testing::Values("models", "zoo"));
