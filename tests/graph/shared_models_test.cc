@@ -109,6 +109,10 @@ TEST_P(SharedModels, InferenceFormsAreValidAndSpecialise) {
     const StatusOr<OnnxModel> model = OnnxModel::Load(file.string());
     ASSERT_TRUE(model.ok()) << model.status().message();
     const Status status = ExportInference(*model, {}, {}, exported.string());
+    if (file.parent_path().filename() == "vae") {  // its target is its input, and no difference is taken
+      EXPECT_NE(status.message().find("cannot be told from its labels"), std::string::npos) << status.message();
+      continue;
+    }
     ASSERT_EQ(status.message(), "") << file;
     onnx::checker::check_model(ReadProto(exported));
     const StatusOr<Graph> graph = SpecializeFile(exported, false);
