@@ -180,6 +180,15 @@ TEST(Gemm, TransposesAndScalesAndEveryShapeOfC) {
   }
 }
 
+TEST(Gemm, TallTransposedOperand) {
+  const Tensor a = RandomTensor(DType::kFloat, {31, 1025}, 1);
+  const Tensor b = RandomTensor(DType::kFloat, {31, 65}, 2);
+  const Tensor c = RandomTensor(DType::kFloat, {65}, 3);
+  Tensor expected = NaiveProduct(Transposed(a, {1, 0}), b);
+  for (int64_t i = 0; i < expected.elements(); ++i) expected.values<double>()[i] += c.DoubleAt(i % 65);
+  ExpectRuns("Gemm", {Fed(a), Fed(b), Fed(c)}, {{"transA", int64_t{1}}}, expected, 1e-4);
+}
+
 TEST(Gemm, WithoutCAndWithBetaZero) {
   const Tensor a = RandomTensor(DType::kFloat, {4, 5}, 1);
   const Tensor b = RandomTensor(DType::kFloat, {5, 3}, 2);
