@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <limits>
+#include <optional>
 
 #include <nlohmann/json.hpp>
 
@@ -33,15 +34,39 @@ step (float[6,7] x) => (float[6,5] y)
 )";
 constexpr size_t kParameterBytes = (7 * 13 + 13 + 13 * 5) * sizeof(float);
 
+// An embedding and `layers` residual blocks of two products, as wide as a small transformer.
+std::string DeepModel(int layers) {
+  std::string states;
+  std::string classes;
+  std::string body = "  x0 = Gather <axis = 0> (table, ids)\n";
+  const auto add_state = [&](const std::string& name, const std::string& type) {
+    states += (states.empty() ? "" : ", ") + type + " " + name;
+    classes += (classes.empty() ? "" : ", ") + ("\"state." + name + "\": \"parameter\"");
+  };
+  add_state("table", "float[512,128]");
+  for (int layer = 0; layer < layers; ++layer) {
+    const std::string i = std::to_string(layer);
+    add_state("up" + i, "float[128,512]");
+    add_state("down" + i, "float[512,128]");
+    body += "  h" + i + " = MatMul (x" + i + ", up" + i + ")\n  a" + i + " = Relu (h" + i + ")\n  d" + i + " = MatMul (a" +
+            i + ", down" + i + ")\n  x" + std::to_string(layer + 1) + " = Add (x" + i + ", d" + i + ")\n";
+  }
+  body += "  y = Relu (x" + std::to_string(layers) + ")\n";
+  return "< ir_version: 10, opset_import: [\"\" : 24, \"onnxtrain\" : 1], metadata_props: [" + classes +
+         "] >\nstep (int64[64] ids) => (float[64,128] y)\n<" + states + ">\n{\n" + body + "}\n";
+}
+
 struct Setting {
   int ranks = 1;
   int zero = 0;
   int accumulation = 1;
-  double bucket_bytes = 1;
+  std::optional<double> bucket_bytes = 1;  // none: the exact cut
+  std::string model = std::string(kModel);
+  double gbps = 10;
 };
 
 Program MakeProgram(const Setting& setting) {
-  StatusOr<Program> program = ReadProgramText(kModel);
+  StatusOr<Program> program = ReadProgramText(setting.model);
   CHECK_WITH(program.ok(), program.status().message());
   PipelineOptions options;
   options.loss.kind = LossKind::kMeanSquaredError;
@@ -51,6 +76,10 @@ Program MakeProgram(const Setting& setting) {
   options.zero = setting.zero;
   options.accumulation = setting.accumulation;
   options.buckets.bucket_bytes = setting.bucket_bytes;
+  // Without sharding a bucket is all-reduced: twice the time of a reduce-scatter.
+  options.buckets.cost.link_gbps = setting.zero == 0 ? setting.gbps / 2 : setting.gbps;
+  if (setting.zero == 0) options.buckets.cost.link_latency_us *= 2;
+  options.buckets.cost.world_size = setting.ranks;
   StatusOr<PassPipeline> pipeline = StandardPipeline(options);
   CHECK_WITH(pipeline.ok(), pipeline.status().message());
   const Status ran = pipeline->Run(*program);
@@ -68,7 +97,7 @@ struct Reported {
     StatusOr<ExecutionPlan> scheduled = Schedule(*graph, options);
     CHECK_WITH(scheduled.ok(), scheduled.status().message());
     plan = *std::move(scheduled);
-    report = MakePlanReport(program, persistent, *graph, plan, setting.zero, CostModel(), {10, 100});
+    report = MakePlanReport(program, persistent, *graph, plan, setting.zero, CostModel(), {setting.gbps, 100});
   }
   size_t BytesOf(const std::string& name) const {
     for (const MemoryLine& line : report.memory.lines) {
@@ -95,6 +124,20 @@ TEST(PlanReport, MemoryEqualsItsFormulaForEveryStage) {
               << "\n" << ToString(one.report.memory);
         }
       }
+    }
+  }
+}
+
+// What the exact cut of buckets promises, on the plan that comes of it: at most the latency of the collectives that must follow
+// each other (last bucket, embedding, sums of the step) above what no cut can beat.
+TEST(PlanReport, TheExactCutExposesLittleMoreThanTheBound) {
+  for (double gbps : {1.0, 10.0, 100.0}) {
+    for (int zero : {0, 1, 2}) {
+      const Reported one({2, zero, 1, std::nullopt, DeepModel(8), gbps});
+      const LinkReport& link = one.report.links[0];
+      EXPECT_GE(link.exposed_us, link.bound_us - 1e-6);
+      EXPECT_LE(link.exposed_us, 1.02 * link.bound_us + 4 * 20) << gbps << " Gbit/s, stage " << zero << "\n"
+                                                                 << PlanText(one.report);
     }
   }
 }
