@@ -3,6 +3,7 @@
 #include "passes/build_backward.h"
 #include "passes/eliminate_dead_nodes.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_gelu.h"
 #include "passes/fuse_matmul.h"
 #include "passes/merge_equal_nodes.h"
 #include "passes/pass_registry.h"
@@ -32,6 +33,8 @@ PassRegistry MakeRegistry() {
   registry.Add({"eliminate_dead_nodes", "take out what no output and no update needs",
                 [](PassOptions&) { return EliminateDeadNodes(); }});
   registry.Add({"fold_constants", "compute ahead of time what does not depend on inputs or states", MakeFoldConstants});
+  registry.Add({"fuse_gelu", "make one Gelu of the products and sums that exporters write for it",
+                [](PassOptions&) { return FuseGelu(); }});
   registry.Add({"fuse_matmul", "take transposes, factors and biases around a matrix product into it",
                 [](PassOptions&) { return FuseMatMul(); }});
   registry.Add({"merge_equal_nodes", "make one value of values that are equal by construction",

@@ -6,6 +6,7 @@
 #include "passes/contribute_zero.h"
 #include "passes/eliminate_dead_nodes.h"
 #include "passes/fold_constants.h"
+#include "passes/fuse_gelu.h"
 #include "passes/fuse_matmul.h"
 #include "passes/insert_all_reduce.h"
 #include "passes/merge_equal_nodes.h"
@@ -20,6 +21,7 @@ StatusOr<PassPipeline> StandardPipeline(const PipelineOptions& options) {
   BuildBackwardOptions backward;
   backward.report = options.report;
   PassPipeline pipeline;
+  pipeline.Add(FuseGelu());
   pipeline.Add(FuseMatMul());
   if (options.evaluation) pipeline.Add(AppendEvaluation(options.loss));
   pipeline.Add(SetMode(options.mode));
