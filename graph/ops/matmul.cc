@@ -109,9 +109,17 @@ struct Product {
   float alpha = 1;
 };
 
+// The transpose of a product of two matrices is the product of their transposes the other way round.
+Product WithPlainResult(Product product) {
+  if (product.perm_y != Permutation{1, 0}) return product;
+  return {product.b, product.a,    WithLastTwoSwapped(product.perm_b), WithLastTwoSwapped(product.perm_a),
+          {0, 1},    product.alpha};
+}
+
 // The node with the fewest words that computes it: MatMul, Gemm, or ours.
-Value* Emit(GraphBuilder& build, const Product& product) {
+Value* Emit(GraphBuilder& build, const Product& wanted) {
   if (!build.ok()) return nullptr;
+  const Product product = WithPlainResult(wanted);
   if (product.alpha == 1 && IsIdentity(product.perm_a) && IsIdentity(product.perm_b) && IsIdentity(product.perm_y)) {
     return build.Op("MatMul", {product.a, product.b});
   }
@@ -169,12 +177,16 @@ Value* RightGradient(GraphBuilder& build, const Product& product, Value* dy, con
     const int64_t rows = ElementsOf(std::span(y).first(y.size() - 1));
     const int64_t rows_of_a = ElementsOf(std::span(stack).first(stack.size() - 1));
     if (rows == rows_of_a) {
-      const Product folded{build.Reshape(a, {rows, stack.back()}),
-                           build.Reshape(dy, {rows, y.back()}),
-                           {1, 0},
-                           {0, 1},
-                           {0, 1},
-                           product.alpha};
+      Product folded{build.Reshape(a, {rows, stack.back()}),
+                     build.Reshape(dy, {rows, y.back()}),
+                     {1, 0},
+                     {0, 1},
+                     {0, 1},
+                     product.alpha};
+      if (b.size() == 2) {
+        folded.perm_y = InverseOf(product.perm_b);
+        return Emit(build, folded);
+      }
       return build.Transpose(build.Reshape(Emit(build, folded), b), InverseOf(product.perm_b));
     }
   }
