@@ -45,24 +45,22 @@ struct ErfFormula {
 
 // x Phi(x) with the normal distribution function Phi.
 struct GeluErf {
-  ONNXTRAIN_FORMULA Value(T x, ActivationScalars<T>) {
-    return (T(0.5) * x) * (T(1) + Erf(x * T(0.70710678118654752440)));
-  }
+  ONNXTRAIN_FORMULA Value(T x, ActivationScalars<T>) { return x * NormalOf(x).distribution; }
   ONNXTRAIN_FORMULA Gradient(T x, T dy, ActivationScalars<T>) {
-    const T distribution = T(0.5) * (T(1) + Erf(x * T(0.70710678118654752440)));
-    const T density = T(0.39894228040143267794) * Exp(T(-0.5) * (x * x));
-    return dy * (distribution + x * density);
+    const Normal<T> normal = NormalOf(x);
+    return dy * (normal.distribution + x * (T(0.39894228040143267794) * normal.exponential));
   }
 };
 
-// x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3)
+// x (1 + tanh u) / 2 with u = sqrt(2/pi) (x + 0.044715 x^3); (1 + tanh u) / 2 = sigmoid(2u), which keeps its precision
+// in the tail.
 struct GeluTanh {
-  ONNXTRAIN_FORMULA Inner(T x) { return T(0.79788456080286535588) * (x + T(0.044715) * (x * x * x)); }
-  ONNXTRAIN_FORMULA Value(T x, ActivationScalars<T>) { return (T(0.5) * x) * (T(1) + Tanh(Inner(x))); }
+  ONNXTRAIN_FORMULA Gate(T x) { return Sigmoid(T(1.59576912160573071176) * (x + T(0.044715) * (x * x * x))); }
+  ONNXTRAIN_FORMULA Value(T x, ActivationScalars<T>) { return x * Gate(x); }
   ONNXTRAIN_FORMULA Gradient(T x, T dy, ActivationScalars<T>) {
-    const T t = Tanh(Inner(x));
-    const T slope = T(0.79788456080286535588) * (T(1) + T(3 * 0.044715) * (x * x));
-    return dy * (T(0.5) * (T(1) + t) + (T(0.5) * x) * ((T(1) - t * t) * slope));
+    const T gate = Gate(x);
+    const T slope = T(1.59576912160573071176) * (T(1) + T(3 * 0.044715) * (x * x));
+    return dy * (gate + x * (gate * (T(1) - gate) * slope));
   }
 };
 

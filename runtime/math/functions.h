@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // Elementary functions of one number, free of branches, so that loops over them become vector code.
 //
-// float: own polynomials, within 2 units in the last place of the exact value where it is a normal number (tests/ops
-// measures them); their coefficients are Chebyshev fits on the intervals that stand beside them. double: the C library.
+// float: own polynomials and rational functions, fitted on the intervals that stand beside them; within 2 units in the
+// last place of the exact value, Erf and Tanh within 5, where it is a normal number (tests/ops measures them). double:
+// the C library's.
 #ifndef ONNXTRAIN_RUNTIME_MATH_FUNCTIONS_H_
 #define ONNXTRAIN_RUNTIME_MATH_FUNCTIONS_H_
 
@@ -25,11 +26,6 @@ ONNXTRAIN_HOST_DEVICE inline T Select(bool condition, T yes, T no) {
 
 ONNXTRAIN_HOST_DEVICE inline float Abs(float x) { return FloatOf(BitsOf(x) & 0x7fffffff); }
 ONNXTRAIN_HOST_DEVICE inline double Abs(double x) { return ::fabs(x); }
-// The magnitude of `x` with the sign of `sign`.
-ONNXTRAIN_HOST_DEVICE inline float CopySign(float x, float sign) {
-  return FloatOf((BitsOf(x) & 0x7fffffff) | (BitsOf(sign) & INT32_MIN));
-}
-ONNXTRAIN_HOST_DEVICE inline double CopySign(double x, double sign) { return ::copysign(x, sign); }
 ONNXTRAIN_HOST_DEVICE inline float Sqrt(float x) { return __builtin_sqrtf(x); }
 ONNXTRAIN_HOST_DEVICE inline double Sqrt(double x) { return __builtin_sqrt(x); }
 
@@ -83,42 +79,33 @@ ONNXTRAIN_HOST_DEVICE inline float Log1p(float x) {
 }
 ONNXTRAIN_HOST_DEVICE inline double Log1p(double x) { return ::log1p(x); }
 
-// |x| < 1: x + x P(x^2). Otherwise 1 - exp(-Q(|x|)), Q = -log erfc, fitted on [1, 4]; 1 beyond in single precision.
+template <typename T>
+ONNXTRAIN_HOST_DEVICE inline T Clamp(T x, T low, T high) {  // NaN stays
+  return Select(x < low, low, Select(x > high, high, x));
+}
+
+// x P(x^2) / Q(x^2) with a relative error of 2e-8 on [-3.925, 3.925]; 1 beyond in single precision.
 ONNXTRAIN_HOST_DEVICE inline float Erf(float x) {
-  const float a = Abs(x);
-  const float z = x * x;
+  const float t = Clamp(x, -3.925f, 3.925f);
+  const float z = t * t;
   const float p =
-      (((((7.875875063e-5f * z - 0.0008016864287f) * z + 0.005189087423f) * z - 0.02685421201f) * z + 0.1128359472f) *
-           z -
-       0.3761262667f) *
-          z +
-      0.1283791658f;
-  const float near = p * x + x;
-  const float t = Select(a > 4.0f, 4.0f, a);
-  const float q = (((((((-1.637151415e-6f * t + 4.605804269e-5f) * t - 0.0005968056257f) * t + 0.004759596293f) * t -
-                      0.02642113601f) *
-                         t +
-                     0.1100800829f) *
-                        t +
-                    0.6318260516f) *
-                       t +
-                   1.130233435f) *
-                      t -
-                  0.0003201380497f;
-  const float far = CopySign(1.0f - Exp(-q), x);
-  return Select(a < 1.0f, near, far);
+      ((((2.046026891e-6f * z + 2.848443993e-4f) * z + 0.003772575317f) * z + 0.05276937521f) * z + 0.1905943045f) * z +
+      1.128379146f;
+  const float q =
+      ((((3.804781519e-5f * z + 0.001163864478f) * z + 0.01498324748f) * z + 0.1141829527f) * z + 0.5022425347f) * z +
+      1.0f;
+  return Clamp(t * p / q, -1.0f, 1.0f);
 }
 ONNXTRAIN_HOST_DEVICE inline double Erf(double x) { return ::erf(x); }
 
-// |x| < 0.625: x + x^3 P(x^2). Otherwise 1 - 2 / (e^{2|x|} + 1).
+// x P(x^2) / Q(x^2) with a relative error of 2e-8 on [-9.02, 9.02]; 1 beyond in single precision.
 ONNXTRAIN_HOST_DEVICE inline float Tanh(float x) {
-  const float a = Abs(x);
-  const float z = x * x;
+  const float t = Clamp(x, -9.02f, 9.02f);
+  const float z = t * t;
   const float p =
-      (((-0.006096714166f * z + 0.020997179f) * z - 0.05385090958f) * z + 0.1333276974f) * z - 0.3333332894f;
-  const float near = p * z * x + x;
-  const float far = CopySign(1.0f - 2.0f / (Exp(2.0f * a) + 1.0f), x);
-  return Select(a < 0.625f, near, far);
+      (((1.331881485e-8f * z + 2.058328505e-5f) * z + 0.003494022206f) * z + 0.1337970741f) * z + 0.999999979f;
+  const float q = (((7.761911013e-7f * z + 3.283072932e-4f) * z + 0.02587102578f) * z + 0.4671302264f) * z + 1.0f;
+  return Clamp(t * p / q, -1.0f, 1.0f);
 }
 ONNXTRAIN_HOST_DEVICE inline double Tanh(double x) { return ::tanh(x); }
 
@@ -127,6 +114,33 @@ template <typename T>
 ONNXTRAIN_HOST_DEVICE inline T Sigmoid(T x) {
   const T e = Exp(-Abs(x));
   return Select(x >= T(0), T(1), e) / (T(1) + e);
+}
+
+// The normal distribution function and e^(-x^2/2), which is its density times sqrt(2 pi).
+template <typename T>
+struct Normal {
+  T distribution;
+  T exponential;
+};
+
+// Phi(-a) = e^(-a^2/2) R(1 / (1 + 0.3 a)) for a >= 0; the relative error of R is 6e-8 up to a = 13.5.
+ONNXTRAIN_HOST_DEVICE inline Normal<float> NormalOf(float x) {
+  const float e = Exp(-0.5f * (x * x));
+  const float s = 1.0f / (1.0f + 0.3f * Abs(x));
+  const float r =
+      (((((((0.03833775444f * s - 0.1689682097f) * s + 0.2282493067f) * s - 0.07603424848f) * s + 0.1422075538f) * s +
+         0.09482404529f) *
+            s +
+        0.121884167f) *
+           s +
+       0.1194927922f) *
+          s +
+      6.867414331e-6f;
+  const float tail = e * r;
+  return {Select(x > 0.0f, 1.0f - tail, tail), e};
+}
+ONNXTRAIN_HOST_DEVICE inline Normal<double> NormalOf(double x) {
+  return {0.5 * ::erfc(x * -0.70710678118654752440), ::exp(-0.5 * x * x)};
 }
 
 // log(1 + e^x)

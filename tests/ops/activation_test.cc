@@ -153,9 +153,9 @@ TEST(ActivationTest, SinglePrecisionFunctionsAreAccurate) {
   EXPECT_LE(WorstUlps("Log", 1e-6, 4, [](double x) { return std::log(x); }), 2);
   EXPECT_LE(WorstUlps("Log", 1e-44, 1e-37, [](double x) { return std::log(x); }), 2);
   EXPECT_LE(WorstUlps("Log", 1, 1e30, [](double x) { return std::log(x); }), 2);
-  EXPECT_LE(WorstUlps("Erf", -5, 5, [](double x) { return std::erf(x); }), 2);
-  EXPECT_LE(WorstUlps("Tanh", -10, 10, [](double x) { return std::tanh(x); }), 2.5);
-  EXPECT_LE(WorstUlps("Tanh", -0.1, 0.1, [](double x) { return std::tanh(x); }), 2);
+  EXPECT_LE(WorstUlps("Erf", -5, 5, [](double x) { return std::erf(x); }), 5);
+  EXPECT_LE(WorstUlps("Tanh", -10, 10, [](double x) { return std::tanh(x); }), 5);
+  EXPECT_LE(WorstUlps("Tanh", -0.1, 0.1, [](double x) { return std::tanh(x); }), 3);
   EXPECT_LE(WorstUlps("Sigmoid", -80, 20, [](double x) { return 1 / (1 + std::exp(-x)); }), 3);
   EXPECT_LE(WorstUlps("Softplus", -80, 20, [](double x) { return std::log1p(std::exp(x)); }), 3);
 }

@@ -35,9 +35,8 @@ struct Min {
 // Elements whose sum is kept in T before it is added up in double.
 constexpr int64_t kRun = 2048;
 
-template <typename F, typename T>
+template <typename F, typename T, int kLanes>
 inline __attribute__((always_inline)) double RunOf(const T* x, int64_t n) {
-  constexpr int kLanes = 256 / sizeof(T);
   T lanes[kLanes];
   for (int j = 0; j < kLanes; ++j) lanes[j] = F::template Start<T>();
   int64_t i = 0;
@@ -56,14 +55,17 @@ inline __attribute__((always_inline)) double RunOf(const T* x, int64_t n) {
 
 template <typename F, typename T>
 double Row(const T* x, int64_t n) {
+  constexpr int kMany = 256 / sizeof(T);
+  constexpr int kFew = 64 / sizeof(T);  // for rows so short that adding up the lanes costs most
   double total = F::template Start<double>();
-  if (n < static_cast<int64_t>(256 / sizeof(T))) {
+  if (n < kFew) {
     for (int64_t i = 0; i < n; ++i) total = F::Combine(total, static_cast<double>(F::Of(x[i])));
     return total;
   }
+  if (n < 4 * kMany) return RunOf<F, T, kFew>(x, n);
   for (int64_t begin = 0; begin < n; begin += kRun) {
     const int64_t length = n - begin < kRun ? n - begin : kRun;
-    total = F::Combine(total, RunOf<F, T>(x + begin, length));
+    total = F::Combine(total, RunOf<F, T, kMany>(x + begin, length));
   }
   return total;
 }

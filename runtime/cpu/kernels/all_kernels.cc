@@ -7,6 +7,7 @@ void AddAllKernels(KernelRegistry& registry) {
   AddActivationKernels(registry);
   AddCastKernels(registry);
   AddCollectiveKernels(registry);
+  AddComparisonKernels(registry);
   AddConvKernels(registry);
   AddCumulativeKernels(registry);
   AddDropoutKernels(registry);

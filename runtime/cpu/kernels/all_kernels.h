@@ -10,6 +10,7 @@ class KernelRegistry;
 void AddActivationKernels(KernelRegistry& registry);
 void AddCastKernels(KernelRegistry& registry);
 void AddCollectiveKernels(KernelRegistry& registry);
+void AddComparisonKernels(KernelRegistry& registry);
 void AddConvKernels(KernelRegistry& registry);
 void AddCumulativeKernels(KernelRegistry& registry);
 void AddDropoutKernels(KernelRegistry& registry);

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators of two or more operands with broadcasting: arithmetic, comparison, logic, Where.
+// Arithmetic of two or more operands with broadcasting.
 #include <cmath>
 #include <string>
 #include <type_traits>
 
 #include "runtime/cpu/isa/binary_loops.h"
 #include "runtime/cpu/kernels/all_kernels.h"
+#include "runtime/cpu/kernels/binary_rows.h"
 #include "runtime/cpu/kernels/element_types.h"
 #include "runtime/cpu/pieces.h"
 #include "runtime/cpu/strided_rows.h"
@@ -13,19 +14,6 @@
 
 namespace onnxtrain {
 namespace {
-
-// Operand `a` and `b` broadcast to y; y is walked last.
-StridedRows<3> RowsOf(const Shape& a, const Shape& b, const Shape& y) {
-  return StridedRows<3>(y, {BroadcastStrides(a, y), BroadcastStrides(b, y), DenseStrides(y)});
-}
-
-// y = loop(a, b) over all rows.
-template <typename T, typename Result, typename Loop>
-void RunRows(const StridedRows<3>& rows, int threads, int64_t grain, const T* a, const T* b, Result* y, Loop loop) {
-  const auto& steps = rows.steps();
-  rows.ForEach(threads, grain,
-               [&](const auto& at, int64_t n) { loop(a + at[0], steps[0], b + at[1], steps[1], y + at[2], n); });
-}
 
 template <typename T>
 BinaryLoop<T> LoopOf(BinaryFunction function) {
@@ -115,11 +103,6 @@ struct IntegerFormulas {
   static T ShiftLeft(T a, T b) { return b >= T(sizeof(T) * 8) ? T(0) : static_cast<T>(static_cast<U>(a) << b); }
   static T ShiftRight(T a, T b) { return b >= T(sizeof(T) * 8) ? T(0) : static_cast<T>(static_cast<U>(a) >> b); }
 };
-
-template <auto kFormula, typename T, typename Result>
-void PlainLoop(const T* a, int64_t a_step, const T* b, int64_t b_step, Result* y, int64_t n) {
-  for (int64_t i = 0; i < n; ++i) y[i] = kFormula(a[i * a_step], b[i * b_step]);
-}
 
 // Which integer loop an operator runs.
 template <typename T>
@@ -227,6 +210,11 @@ StatusOr<std::unique_ptr<Kernel>> MakeMean(const KernelContext& context) {
   return MakeFloat(context, BinaryFunction::kAdd, kMoveGrain, 1.0 / static_cast<double>(context.node.inputs().size()));
 }
 
+StatusOr<std::unique_ptr<Kernel>> MakeMod(const KernelContext& context) {
+  const bool fmod = context.node.attributes().Int("fmod", 0) != 0;
+  return ArithmeticFactory(fmod ? BinaryFunction::kFmod : BinaryFunction::kMod, kLibraryGrain)(context);
+}
+
 StatusOr<std::unique_ptr<Kernel>> MakeIntegersOnly(const KernelContext& context) {
   if (!AllInputsAre(context, context.input_type(0).dtype)) return UnsupportedTypes(context);
   return MakeInteger(context);
@@ -271,7 +259,7 @@ StatusOr<std::unique_ptr<Kernel>> MakePow(const KernelContext& context) {
   if (context.input_type(0).dtype == context.input_type(1).dtype) {
     return ArithmeticFactory(BinaryFunction::kPow, kLibraryGrain)(context);
   }
-  using Types = TypeList<float, double, int32_t, int64_t>;
+  using Types = TypeList<float, double, int32_t, int64_t, uint32_t, uint64_t>;
   StatusOr<std::unique_ptr<Kernel>> kernel = UnsupportedTypes(context);
   return ForElementType(Types(), context.input_type(0).dtype, context, [&](auto base) {
     using Base = typename decltype(base)::type;
@@ -282,108 +270,6 @@ StatusOr<std::unique_ptr<Kernel>> MakePow(const KernelContext& context) {
     return kernel.ok() ? *std::move(kernel) : nullptr;
   });
 }
-
-template <typename T>
-struct Comparisons {
-  static bool Equal(T a, T b) { return a == b; }
-  static bool Less(T a, T b) { return a < b; }
-  static bool LessOrEqual(T a, T b) { return a <= b; }
-  static bool Greater(T a, T b) { return a > b; }
-  static bool GreaterOrEqual(T a, T b) { return a >= b; }
-  static bool And(T a, T b) { return a && b; }
-  static bool Or(T a, T b) { return a || b; }
-  static bool Xor(T a, T b) { return !a != !b; }
-};
-
-template <typename T>
-using CompareLoop = void (*)(const T*, int64_t, const T*, int64_t, bool*, int64_t);
-
-template <typename T>
-class CompareKernel : public Kernel {
- public:
-  CompareKernel(const KernelContext& context, CompareLoop<T> loop)
-      : rows_(RowsOf(context.input_type(0).shape, context.input_type(1).shape, context.output_type(0).shape)),
-        loop_(loop),
-        threads_(context.threads) {}
-
-  Status Launch(const LaunchArgs& args) override {
-    RunRows(rows_, threads_, kMoveGrain, args.input<T>(0), args.input<T>(1), args.output<bool>(0), loop_);
-    return OkStatus();
-  }
-
- private:
-  StridedRows<3> rows_;
-  CompareLoop<T> loop_;
-  int threads_;
-};
-
-template <typename T>
-CompareLoop<T> CompareLoopOf(const std::string& op) {
-  using F = Comparisons<T>;
-  if (op == "Equal") return &PlainLoop<&F::Equal, T, bool>;
-  if (op == "Less") return &PlainLoop<&F::Less, T, bool>;
-  if (op == "LessOrEqual") return &PlainLoop<&F::LessOrEqual, T, bool>;
-  if (op == "Greater") return &PlainLoop<&F::Greater, T, bool>;
-  if (op == "GreaterOrEqual") return &PlainLoop<&F::GreaterOrEqual, T, bool>;
-  if (op == "And") return &PlainLoop<&F::And, T, bool>;
-  if (op == "Or") return &PlainLoop<&F::Or, T, bool>;
-  CHECK_WITH(op == "Xor", op);
-  return &PlainLoop<&F::Xor, T, bool>;
-}
-
-template <typename Types>
-StatusOr<std::unique_ptr<Kernel>> MakeCompare(const KernelContext& context) {
-  const DType dtype = context.input_type(0).dtype;
-  if (context.input_type(1).dtype != dtype) return UnsupportedTypes(context);
-  return ForElementType(Types(), dtype, context, [&](auto tag) -> std::unique_ptr<Kernel> {
-    using T = typename decltype(tag)::type;
-    return std::make_unique<CompareKernel<T>>(context, CompareLoopOf<T>(context.node.op()));
-  });
-}
-
-template <typename Bits>
-SelectLoop<Bits> SelectLoopOf() {
-  if constexpr (sizeof(Bits) == 1) return ONNXTRAIN_SELECT_ISA(Select1);
-  if constexpr (sizeof(Bits) == 2) return ONNXTRAIN_SELECT_ISA(Select2);
-  if constexpr (sizeof(Bits) == 4) return ONNXTRAIN_SELECT_ISA(Select4);
-  if constexpr (sizeof(Bits) == 8) return ONNXTRAIN_SELECT_ISA(Select8);
-}
-
-template <typename Bits>
-class WhereKernel : public Kernel {
- public:
-  explicit WhereKernel(const KernelContext& context) : threads_(context.threads) {
-    const Shape& y = context.output_type(0).shape;
-    rows_ = StridedRows<4>(
-        y, {BroadcastStrides(context.input_type(0).shape, y), BroadcastStrides(context.input_type(1).shape, y),
-            BroadcastStrides(context.input_type(2).shape, y), DenseStrides(y)});
-  }
-
-  Status Launch(const LaunchArgs& args) override {
-    const uint8_t* condition = args.input<uint8_t>(0);
-    const Bits* a = args.input<Bits>(1);
-    const Bits* b = args.input<Bits>(2);
-    Bits* y = args.output<Bits>(0);
-    const auto& steps = rows_.steps();
-    rows_.ForEach(threads_, kMoveGrain, [&](const auto& at, int64_t n) {
-      loop_(condition + at[0], steps[0], a + at[1], steps[1], b + at[2], steps[2], y + at[3], n);
-    });
-    return OkStatus();
-  }
-
- private:
-  StridedRows<4> rows_;
-  SelectLoop<Bits> loop_ = SelectLoopOf<Bits>();
-  int threads_;
-};
-
-StatusOr<std::unique_ptr<Kernel>> MakeWhere(const KernelContext& context) {
-  return ForElementSize(context.input_type(1).dtype, context,
-                        [&](auto tag) { return new WhereKernel<typename decltype(tag)::type>(context); });
-}
-
-using ComparedTypes =
-    TypeList<float, double, int32_t, int64_t, bool, uint8_t, int8_t, int16_t, uint16_t, uint32_t, uint64_t>;
 
 }  // namespace
 
@@ -400,12 +286,6 @@ void AddElementwiseKernels(KernelRegistry& registry) {
   registry.Add("Mean", MakeMean);
   registry.Add("Pow", MakePow);
   for (const char* op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift"}) registry.Add(op, MakeIntegersOnly);
-  registry.Add("Equal", MakeCompare<ComparedTypes>);
-  for (const char* op : {"Less", "LessOrEqual", "Greater", "GreaterOrEqual"}) {
-    registry.Add(op, MakeCompare<NumberTypes>);
-  }
-  for (const char* op : {"And", "Or", "Xor"}) registry.Add(op, MakeCompare<TypeList<bool>>);
-  registry.Add("Where", MakeWhere);
 }
 
 }  // namespace onnxtrain

@@ -290,9 +290,22 @@ std::unique_ptr<Kernel> MakeFold(const KernelContext& context, const ReductionPl
   return nullptr;
 }
 
+// Max is "any", Min is "all".
+StatusOr<std::unique_ptr<Kernel>> MakeBool(const KernelContext& context, const ReductionPlan& plan) {
+  using F = Fold<bool>;
+  if (context.node.op() == "ReduceMax") {
+    return std::unique_ptr<Kernel>(new FoldKernel<bool, typename F::Max>(context, plan));
+  }
+  if (context.node.op() == "ReduceMin") {
+    return std::unique_ptr<Kernel>(new FoldKernel<bool, typename F::Min>(context, plan));
+  }
+  return UnsupportedTypes(context);
+}
+
 StatusOr<std::unique_ptr<Kernel>> MakePlain(const KernelContext& context) {
   ASSIGN_OR_RETURN(const std::vector<int64_t> axes, ReducedAxes(context.node));
   const ReductionPlan plan(context.input_type(0).shape, axes);
+  if (context.input_type(0).dtype == DType::kBool) return MakeBool(context, plan);
   return ForElementType(NumberTypes(), context.input_type(0).dtype, context,
                         [&](auto tag) { return MakeFold<typename decltype(tag)::type>(context, plan); });
 }
