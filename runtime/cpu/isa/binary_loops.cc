@@ -40,13 +40,6 @@ struct Fmod {
   ONNXTRAIN_HOST_DEVICE static inline double Of(double a, double b) { return __builtin_fmod(a, b); }
 };
 
-struct Mod {
-  ONNXTRAIN_FORMULA Of(T a, T b) {
-    const T rest = Fmod::Of(a, b);
-    return rest != T(0) && (rest < T(0)) != (b < T(0)) ? rest + b : rest;
-  }
-};
-
 template <typename Formula, typename T>
 inline void WithScalar(T a, const T* b, T* y, int64_t n) {
 #pragma GCC ivdep
@@ -105,8 +98,6 @@ BinaryLoop<T> Find(BinaryFunction function) {
       return &PowLoop<T>;
     case BinaryFunction::kFmod:
       return &Loop<Fmod, T>;
-    case BinaryFunction::kMod:
-      return &Loop<Mod, T>;
     case BinaryFunction::kPRelu:
       return &Loop<PRelu, T>;
   }

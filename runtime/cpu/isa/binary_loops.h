@@ -19,7 +19,6 @@ enum class BinaryFunction : uint8_t {
   kMin,  // NaN where either is
   kPow,
   kFmod,   // the sign of a
-  kMod,    // the sign of b
   kPRelu,  // a where a > 0, else b * a
 };
 

@@ -210,11 +210,6 @@ StatusOr<std::unique_ptr<Kernel>> MakeMean(const KernelContext& context) {
   return MakeFloat(context, BinaryFunction::kAdd, kMoveGrain, 1.0 / static_cast<double>(context.node.inputs().size()));
 }
 
-StatusOr<std::unique_ptr<Kernel>> MakeMod(const KernelContext& context) {
-  const bool fmod = context.node.attributes().Int("fmod", 0) != 0;
-  return ArithmeticFactory(fmod ? BinaryFunction::kFmod : BinaryFunction::kMod, kLibraryGrain)(context);
-}
-
 StatusOr<std::unique_ptr<Kernel>> MakeIntegersOnly(const KernelContext& context) {
   if (!AllInputsAre(context, context.input_type(0).dtype)) return UnsupportedTypes(context);
   return MakeInteger(context);
