@@ -74,7 +74,9 @@ void ByteLedger::Write(size_t begin, const Content& content, const Toucher& writ
                        const Complaint& complain) {
   if (content.bytes == 0) return;
   const auto [first, last] = Cover(begin, begin + content.bytes);
-  const auto is_self = [&](const Toucher& other) { return other.stream == writer.stream && other.count == writer.count; };
+  const auto is_self = [&](const Toucher& other) {
+    return other.stream == writer.stream && other.count == writer.count;
+  };
   for (auto at = first; at != last; ++at) {
     const Segment& segment = at->second;
     if (!is_self(segment.writer) && !segment.writer.IsBefore(clock)) {

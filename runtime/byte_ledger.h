@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan verifier's model of memory: for every byte what it holds, who wrote it, and who has read it since, over streams
-// that advance independently.
+// The plan verifier's model of memory: for every byte what it holds, who wrote it, and who has read it since, over
+// streams that advance independently.
 #ifndef ONNXTRAIN_RUNTIME_BYTE_LEDGER_H_
 #define ONNXTRAIN_RUNTIME_BYTE_LEDGER_H_
 

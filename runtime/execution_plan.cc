@@ -18,16 +18,20 @@ std::string NamesOf(const std::vector<Value*>& values) {
 }
 
 std::string TextOf(const Placement& place) {
-  return std::string(place.region == Region::kPersistent ? "persistent " : "transient ") + std::to_string(place.offset) +
-         " +" + std::to_string(place.bytes);
+  return std::string(place.region == Region::kPersistent ? "persistent " : "transient ") +
+         std::to_string(place.offset) + " +" + std::to_string(place.bytes);
 }
 
 std::string_view KindOf(const Value& value) {
   switch (value.kind()) {
-    case ValueKind::kInput: return "input";
-    case ValueKind::kConstant: return "constant";
-    case ValueKind::kState: return "state";
-    case ValueKind::kIntermediate: return "";
+    case ValueKind::kInput:
+      return "input";
+    case ValueKind::kConstant:
+      return "constant";
+    case ValueKind::kState:
+      return "state";
+    case ValueKind::kIntermediate:
+      return "";
   }
   return "";
 }
@@ -43,8 +47,8 @@ class PlanText {
     text_ = "streams";
     for (const std::string& stream : plan_.streams) text_ += " " + stream;
     text_ += "\npersistent " + std::to_string(plan_.persistent_bytes) + "  transient " +
-             std::to_string(plan_.transient_bytes) + "  live " + std::to_string(plan_.transient_lower_bound) + "  events " +
-             std::to_string(plan_.events) + "\n";
+             std::to_string(plan_.transient_bytes) + "  live " + std::to_string(plan_.transient_lower_bound) +
+             "  events " + std::to_string(plan_.events) + "\n";
     for (const PlanStep& step : plan_.steps) AddStep(step);
     for (const PlacedValue& placed : plan_.placements) {
       const std::string_view kind = KindOf(*placed.value);
@@ -66,13 +70,20 @@ class PlanText {
 
   std::string StepText(const PlanStep& step) const {
     switch (step.kind) {
-      case StepKind::kFeed: return "feed   " + graph_.inputs()[static_cast<size_t>(step.value)]->name();
-      case StepKind::kFetch: return "fetch  " + graph_.outputs()[static_cast<size_t>(step.value)]->name();
-      case StepKind::kZeroFill: return "zero   " + TextOf(step.range);
-      case StepKind::kCopy: return "copy   " + TextOf(step.range) + " -> " + TextOf(step.target);
-      case StepKind::kRecord: return "record " + std::to_string(step.event);
-      case StepKind::kWait: return "wait   " + std::to_string(step.event);
-      case StepKind::kLaunch: break;
+      case StepKind::kFeed:
+        return "feed   " + graph_.inputs()[static_cast<size_t>(step.value)]->name();
+      case StepKind::kFetch:
+        return "fetch  " + graph_.outputs()[static_cast<size_t>(step.value)]->name();
+      case StepKind::kZeroFill:
+        return "zero   " + TextOf(step.range);
+      case StepKind::kCopy:
+        return "copy   " + TextOf(step.range) + " -> " + TextOf(step.target);
+      case StepKind::kRecord:
+        return "record " + std::to_string(step.event);
+      case StepKind::kWait:
+        return "wait   " + std::to_string(step.event);
+      case StepKind::kLaunch:
+        break;
     }
     const Node& node = *nodes_[static_cast<size_t>(step.node)];
     return "launch " + NamesOf(node.outputs()) + " = " + node.op() + " (" + NamesOf(node.inputs()) + ")";
@@ -88,8 +99,8 @@ class PlanText {
 }  // namespace
 
 const Placement* ExecutionPlan::Find(const Value* value) const {
-  const auto found =
-      std::find_if(placements.begin(), placements.end(), [&](const PlacedValue& placed) { return placed.value == value; });
+  const auto found = std::find_if(placements.begin(), placements.end(),
+                                  [&](const PlacedValue& placed) { return placed.value == value; });
   return found == placements.end() ? nullptr : &found->placement;
 }
 

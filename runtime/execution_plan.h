@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan: time, streams and memory of one run of one graph, as data. A straight list of steps in issue order over placed
-// byte ranges. It knows no device, is printed as text and JSON, is proved by runtime/plan_verifier.h before it may run, and
-// is byte for byte the same on every rank for equal graphs.
+// A plan: time, streams and memory of one run of one graph, as data. A straight list of steps in issue order over
+// placed byte ranges. It knows no device, is printed as text and JSON, is proved by runtime/plan_verifier.h before it
+// may run, and is byte for byte the same on every rank for equal graphs.
 #ifndef ONNXTRAIN_RUNTIME_EXECUTION_PLAN_H_
 #define ONNXTRAIN_RUNTIME_EXECUTION_PLAN_H_
 
@@ -55,19 +55,19 @@ struct PlacedValue {
 struct ExecutionPlan {
   std::vector<std::string> streams;  // "compute", "communication", ...
   std::vector<PlanStep> steps;
-  std::vector<PlacedValue> placements;      // states, constants, inputs, then node outputs in graph order
-  std::vector<Placement> workspaces;        // one per node, bytes 0 where it needs none
-  size_t persistent_bytes = 0;              // end of the last persistent placement used by this plan
+  std::vector<PlacedValue> placements;  // states, constants, inputs, then node outputs in graph order
+  std::vector<Placement> workspaces;    // one per node, bytes 0 where it needs none
+  size_t persistent_bytes = 0;          // end of the last persistent placement used by this plan
   size_t transient_bytes = 0;
-  size_t transient_lower_bound = 0;         // most bytes live at one step: no placement of these lifetimes needs less
+  size_t transient_lower_bound = 0;  // most bytes live at one step: no placement of these lifetimes needs less
   int events = 0;
 
   // Linear in the number of values; null when the plan does not place it.
   const Placement* Find(const Value* value) const;
 };
 
-// Where every state and constant lies in the persistent region. Made once per session over all its graphs, so that every
-// plan agrees; order: states as in the Program's table, then constants, each at a multiple of 256 bytes.
+// Where every state and constant lies in the persistent region. Made once per session over all its graphs, so that
+// every plan agrees; order: states as in the Program's table, then constants, each at a multiple of 256 bytes.
 struct PersistentPlacements {
   std::vector<std::pair<std::string, Placement>> states;
   std::vector<std::pair<const Value*, Placement>> constants;

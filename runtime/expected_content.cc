@@ -17,7 +17,8 @@ std::vector<Content> Slice(const std::vector<Content>& whole, size_t begin, size
   for (; first != whole.end() && first->offset < begin + bytes; ++first) {
     const size_t from = std::max(begin, first->offset);
     const size_t to = std::min(begin + bytes, first->offset + first->bytes);
-    if (from < to) part.push_back({from - begin, to - from, first->source, first->source_offset + (from - first->offset)});
+    if (from < to)
+      part.push_back({from - begin, to - from, first->source, first->source_offset + (from - first->offset)});
   }
   return part;
 }
@@ -77,7 +78,8 @@ bool ExpectedContent::IsAtItsPlace(const Node& node, const AliasRule& rule) cons
          inner->offset == outer->offset + offset && offset + inner->bytes <= outer->bytes;
 }
 
-std::vector<Content> ExpectedContent::OutputContent(int node, int output, bool launched, const Complaint& complain) const {
+std::vector<Content> ExpectedContent::OutputContent(int node, int output, bool launched,
+                                                    const Complaint& complain) const {
   const Node& producer = *nodes_[static_cast<size_t>(node)];
   const Value* value = producer.output(static_cast<size_t>(output));
   bool packs = false;
@@ -89,11 +91,13 @@ std::vector<Content> ExpectedContent::OutputContent(int node, int output, bool l
     return Slice(entries_.at(viewed).content, static_cast<size_t>(rule.offset), value->type().bytes());
   }
   if (packs) return PackedContent(node, output, launched, complain);
-  if (!launched) complain(producer.Describe() + " is never launched, and '" + value->name() + "' is not a view of its input");
+  if (!launched)
+    complain(producer.Describe() + " is never launched, and '" + value->name() + "' is not a view of its input");
   return {{0, value->type().bytes(), entries_.at(value).source, 0}};
 }
 
-std::vector<Content> ExpectedContent::PackedContent(int node, int output, bool launched, const Complaint& complain) const {
+std::vector<Content> ExpectedContent::PackedContent(int node, int output, bool launched,
+                                                    const Complaint& complain) const {
   const Node& pack = *nodes_[static_cast<size_t>(node)];
   const Value* bucket = pack.output(static_cast<size_t>(output));
   const int64_t source = entries_.at(bucket).source;
@@ -121,7 +125,8 @@ std::vector<Content> ExpectedContent::PackedContent(int node, int output, bool l
         content.push_back(piece);
       }
     } else {
-      if (!launched) complain(pack.Describe() + " is never launched, and '" + part->name() + "' lies outside the bucket");
+      if (!launched)
+        complain(pack.Describe() + " is never launched, and '" + part->name() + "' lies outside the bucket");
       content.push_back({offset, bytes, source, offset});
     }
     end = std::max(end, offset + bytes);

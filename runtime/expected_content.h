@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What the bytes of every value must be when it is read, given where the plan placed it: usually what its producer wrote; for
-// a view the bytes of what it views; for a bucket the bytes of its parts and zeros between them.
+// What the bytes of every value must be when it is read, given where the plan placed it: usually what its producer
+// wrote; for a view the bytes of what it views; for a bucket the bytes of its parts and zeros between them.
 #ifndef ONNXTRAIN_RUNTIME_EXPECTED_CONTENT_H_
 #define ONNXTRAIN_RUNTIME_EXPECTED_CONTENT_H_
 
@@ -19,8 +19,8 @@ namespace onnxtrain {
 // One input or output of a launch in bytes.
 struct LaunchRange {
   const Value* value = nullptr;
-  int index = 0;       // position among the node's inputs or outputs
-  size_t begin = 0;    // bytes of the value that are touched
+  int index = 0;     // position among the node's inputs or outputs
+  size_t begin = 0;  // bytes of the value that are touched
   size_t bytes = 0;
 };
 

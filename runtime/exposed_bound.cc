@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// The least exposed time of simulator.h. Compute steps are walked in the order of the plan; each may begin at the earliest when
-// the link, serving pieces of data as soon as they exist, has carried all that this or an earlier step needs:
+// The least exposed time of simulator.h. Compute steps are walked in the order of the plan; each may begin at the
+// earliest when the link, serving pieces of data as soon as they exist, has carried all that this or an earlier step
+// needs:
 //   begin >= max over k of  exists(k) + latency + sum of time(j) over needed pieces j that exist no earlier than k
 #include <algorithm>
 #include <map>

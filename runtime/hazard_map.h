@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who touched which bytes last: turns the accesses of tasks, taken in an order that is known to be right, into the orderings
-// that must hold between them (read after write, write after read, write after write). After tinygrad's create_schedule.
+// Who touched which bytes last: turns the accesses of tasks, taken in an order that is known to be right, into the
+// orderings that must hold between them (read after write, write after read, write after write). After tinygrad's
+// create_schedule.
 #ifndef ONNXTRAIN_RUNTIME_HAZARD_MAP_H_
 #define ONNXTRAIN_RUNTIME_HAZARD_MAP_H_
 

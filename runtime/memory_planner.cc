@@ -24,7 +24,8 @@ size_t LowerBound(const std::vector<Lifetime>& lifetimes) {
   return static_cast<size_t>(most);
 }
 
-// One greedy run: blocks in a given order, each into the smallest gap that fits between the conflicting blocks below it.
+// One greedy run: blocks in a given order, each into the smallest gap that fits between the conflicting blocks below
+// it.
 class Packing {
  public:
   explicit Packing(const std::vector<Lifetime>& lifetimes) : lifetimes_(lifetimes) {}
@@ -81,7 +82,8 @@ std::vector<int> OrderBy(std::vector<int> order, Key key) {
 }
 
 // Blocks that end at the top of the region go to the front of the order, one step of a hill climb.
-std::vector<int> PeakFirst(const std::vector<int>& order, const MemoryPlan& plan, const std::vector<Lifetime>& lifetimes) {
+std::vector<int> PeakFirst(const std::vector<int>& order, const MemoryPlan& plan,
+                           const std::vector<Lifetime>& lifetimes) {
   std::vector<int> next = order;
   std::stable_partition(next.begin(), next.end(), [&](int block) {
     const size_t i = static_cast<size_t>(block);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packs blocks of memory with known lifetimes into one region. Knows nothing of graphs: a lifetime is a set of positions on
-// streams, and two blocks may share bytes only when every access of one happens before every access of the other, whatever
-// the relative speed of the streams.
+// Packs blocks of memory with known lifetimes into one region. Knows nothing of graphs: a lifetime is a set of
+// positions on streams, and two blocks may share bytes only when every access of one happens before every access of the
+// other, whatever the relative speed of the streams.
 #ifndef ONNXTRAIN_RUNTIME_MEMORY_PLANNER_H_
 #define ONNXTRAIN_RUNTIME_MEMORY_PLANNER_H_
 
@@ -35,8 +35,8 @@ struct MemoryPlan {
 
 inline constexpr size_t kMemoryAlignment = 256;
 
-// Tries several greedy best-fit orders, then moves the blocks at the peak to the front while that helps; keeps the best.
-// Deterministic. O(n^2) for n blocks.
+// Tries several greedy best-fit orders, then moves the blocks at the peak to the front while that helps; keeps the
+// best. Deterministic. O(n^2) for n blocks.
 MemoryPlan PlanMemory(const std::vector<Lifetime>& lifetimes);
 
 }  // namespace onnxtrain

@@ -222,8 +222,8 @@ MemoryReport ReportMemory(const Program& program, const PersistentPlacements& pe
   if (!program.layout().empty()) {
     const size_t padded = SizesOf(program).padded;
     const bool bound = stage == 2 || plan.streams.size() == 1;
-    report.lines.push_back({"in-flight buckets", BucketsInFlight(graph, plan), bound ? "at most P+padding" : "P+padding",
-                            padded, bound});
+    report.lines.push_back(
+        {"in-flight buckets", BucketsInFlight(graph, plan), bound ? "at most P+padding" : "P+padding", padded, bound});
   }
   report.persistent_bytes = persistent.bytes;
   report.transient_bytes = plan.transient_bytes;
@@ -237,7 +237,8 @@ std::string ToString(const MemoryReport& report) {
   for (const MemoryLine& line : report.lines) {
     if (line.bytes == 0 && line.formula.empty()) continue;
     text += Padded(line.name, 20) + Padded(std::to_string(line.bytes), 14);
-    if (!line.formula.empty()) text += (line.at_most ? "" : "= ") + line.formula + " = " + std::to_string(line.expected);
+    if (!line.formula.empty())
+      text += (line.at_most ? "" : "= ") + line.formula + " = " + std::to_string(line.expected);
     while (text.back() == ' ') text.pop_back();
     text += "\n";
   }

@@ -8,9 +8,9 @@
 
 namespace onnxtrain {
 
-// States in table order, then the constants of all graphs in the order of graphs() and of their constants; each starts at a
-// multiple of 256 bytes. Constants of equal type and bytes share one place. Depends on nothing but the program: equal on
-// every rank. The constants are keyed by the values of `program`, which must outlive the result.
+// States in table order, then the constants of all graphs in the order of graphs() and of their constants; each starts
+// at a multiple of 256 bytes. Constants of equal type and bytes share one place. Depends on nothing but the program:
+// equal on every rank. The constants are keyed by the values of `program`, which must outlive the result.
 PersistentPlacements PlacePersistent(const Program& program);
 
 // The same for a single graph without a state table: states in the order of graph.states().

@@ -26,7 +26,8 @@ bool PlanReplay::CheckForm(const PlanVerifierOptions& options) {
     Complain("needs " + std::to_string(bytes) + " bytes, the memory limit is " + std::to_string(options.memory_limit));
   }
   if (plan_.workspaces.size() != nodes_.size()) {
-    Complain("has " + std::to_string(plan_.workspaces.size()) + " workspaces for " + std::to_string(nodes_.size()) + " nodes");
+    Complain("has " + std::to_string(plan_.workspaces.size()) + " workspaces for " + std::to_string(nodes_.size()) +
+             " nodes");
     return false;
   }
   const bool places = CheckPlaces();
@@ -40,8 +41,8 @@ bool PlanReplay::CheckForm(const PlanVerifierOptions& options) {
 bool PlanReplay::CheckRange(const std::string& what, const Placement& range) {
   const size_t limit = range.region == Region::kPersistent ? plan_.persistent_bytes : plan_.transient_bytes;
   if (range.offset <= limit && range.bytes <= limit - range.offset) return true;
-  Complain(what + " lies at [" + std::to_string(range.offset) + ", +" + std::to_string(range.bytes) + "), the region has " +
-           std::to_string(limit) + " bytes");
+  Complain(what + " lies at [" + std::to_string(range.offset) + ", +" + std::to_string(range.bytes) +
+           "), the region has " + std::to_string(limit) + " bytes");
   return false;
 }
 
@@ -101,7 +102,8 @@ bool PlanReplay::CheckSteps() {
     if (feeds[i] != 1) Complain("feeds '" + graph_.inputs()[i]->name() + "' " + std::to_string(feeds[i]) + " times");
   }
   for (size_t i = 0; i < fetches.size(); ++i) {
-    if (fetches[i] != 1) Complain("fetches '" + graph_.outputs()[i]->name() + "' " + std::to_string(fetches[i]) + " times");
+    if (fetches[i] != 1)
+      Complain("fetches '" + graph_.outputs()[i]->name() + "' " + std::to_string(fetches[i]) + " times");
   }
   const auto complain = [this](const std::string& problem) { Complain(problem); };
   expected_ = std::make_unique<ExpectedContent>(graph_, plan_, launched, complain);
@@ -135,18 +137,21 @@ bool PlanReplay::CheckStep(size_t index, std::vector<bool>& recorded) {
       const bool fits = step.range.bytes == output->type().bytes();
       return CheckRange(place, step.range) && (fits || refuse("fetches a range of another size than its output"));
     }
-    case StepKind::kZeroFill: return CheckRange(place, step.range);
+    case StepKind::kZeroFill:
+      return CheckRange(place, step.range);
     case StepKind::kCopy:
       if (step.range.bytes != step.target.bytes) return refuse("copies between ranges of different sizes");
       return CheckRange(place, step.range) && CheckRange(place, step.target);
     case StepKind::kRecord:
-    case StepKind::kWait: break;
+    case StepKind::kWait:
+      break;
   }
   if (!IsIndex(step.event, recorded)) return refuse("names event " + std::to_string(step.event));
   const size_t event = static_cast<size_t>(step.event);
   const bool records = step.kind == StepKind::kRecord;
   if (records == recorded[event]) {
-    return refuse((records ? "records event again: " : "waits for an event not yet recorded: ") + std::to_string(event));
+    return refuse((records ? "records event again: " : "waits for an event not yet recorded: ") +
+                  std::to_string(event));
   }
   recorded[event] = true;
   return true;

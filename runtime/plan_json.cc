@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/plan_json.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
+
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "graph/op_registry.h"
@@ -20,12 +20,14 @@ std::vector<const Node*> NodesOf(const Graph& graph) {
 }
 
 // From the beginning of the run to the end of the first all-gather that compute had to wait for, less what compute did.
-double FirstGatherExposed(const ExecutionPlan& plan, const std::vector<const Node*>& nodes, const Simulation& simulation) {
+double FirstGatherExposed(const ExecutionPlan& plan, const std::vector<const Node*>& nodes,
+                          const Simulation& simulation) {
   double gather_ends = -1;
   double computed = 0;
   for (const TimedStep& timed : simulation.steps) {
     const PlanStep& step = plan.steps[timed.step];
-    const bool gathers = step.kind == StepKind::kLaunch && nodes[static_cast<size_t>(step.node)]->op() == "onnxtrain.AllGather";
+    const bool gathers =
+        step.kind == StepKind::kLaunch && nodes[static_cast<size_t>(step.node)]->op() == "onnxtrain.AllGather";
     if (gathers && gather_ends < 0) gather_ends = timed.end_us;
   }
   if (gather_ends < 0) return 0;
@@ -44,13 +46,20 @@ Json PlaceJson(const Placement& place) {
 
 std::string_view KindName(StepKind kind) {
   switch (kind) {
-    case StepKind::kFeed: return "feed";
-    case StepKind::kFetch: return "fetch";
-    case StepKind::kZeroFill: return "zero_fill";
-    case StepKind::kCopy: return "copy";
-    case StepKind::kLaunch: return "launch";
-    case StepKind::kRecord: return "record";
-    case StepKind::kWait: return "wait";
+    case StepKind::kFeed:
+      return "feed";
+    case StepKind::kFetch:
+      return "fetch";
+    case StepKind::kZeroFill:
+      return "zero_fill";
+    case StepKind::kCopy:
+      return "copy";
+    case StepKind::kLaunch:
+      return "launch";
+    case StepKind::kRecord:
+      return "record";
+    case StepKind::kWait:
+      return "wait";
   }
   return "";
 }
@@ -64,9 +73,15 @@ Json NamesJson(const std::vector<Value*>& values) {
 Json StepJson(const PlanStep& step, const PlanReport& report, const std::vector<const Node*>& nodes) {
   Json json = {{"kind", KindName(step.kind)}, {"stream", step.stream}};
   switch (step.kind) {
-    case StepKind::kFeed: json["value"] = report.graph->inputs()[static_cast<size_t>(step.value)]->name(); break;
-    case StepKind::kFetch: json["value"] = report.graph->outputs()[static_cast<size_t>(step.value)]->name(); break;
-    case StepKind::kZeroFill: json["range"] = PlaceJson(step.range); break;
+    case StepKind::kFeed:
+      json["value"] = report.graph->inputs()[static_cast<size_t>(step.value)]->name();
+      break;
+    case StepKind::kFetch:
+      json["value"] = report.graph->outputs()[static_cast<size_t>(step.value)]->name();
+      break;
+    case StepKind::kZeroFill:
+      json["range"] = PlaceJson(step.range);
+      break;
     case StepKind::kCopy:
       json["range"] = PlaceJson(step.range);
       json["target"] = PlaceJson(step.target);
@@ -79,7 +94,9 @@ Json StepJson(const PlanStep& step, const PlanReport& report, const std::vector<
       break;
     }
     case StepKind::kRecord:
-    case StepKind::kWait: json["event"] = step.event; break;
+    case StepKind::kWait:
+      json["event"] = step.event;
+      break;
   }
   return json;
 }
@@ -154,7 +171,8 @@ PlanReport MakePlanReport(const Program& program, const PersistentPlacements& pe
                           const ExecutionPlan& plan, int stage, const CostModel& costs,
                           const std::vector<double>& link_gbps) {
   CHECK(!link_gbps.empty());
-  PlanReport report{&program, &graph, &plan, Digest(program), ReportMemory(program, persistent, graph, plan, stage), {}, {}};
+  PlanReport report{&program, &graph, &plan, Digest(program), ReportMemory(program, persistent, graph, plan, stage),
+                    {},       {}};
   for (double gbps : link_gbps) {
     CostModel model = costs;
     model.link_gbps = gbps;
@@ -162,7 +180,8 @@ PlanReport MakePlanReport(const Program& program, const PersistentPlacements& pe
     const SimulationCosts simulated = CostsOf(model);
     Simulation simulation = Simulate(plan, graph, simulated);
     report.links.push_back({gbps, simulation.makespan_us, simulation.compute_us, simulation.exposed_us,
-                            ExposedBound(plan, graph, simulated), FirstGatherExposed(plan, NodesOf(graph), simulation)});
+                            ExposedBound(plan, graph, simulated),
+                            FirstGatherExposed(plan, NodesOf(graph), simulation)});
     if (report.links.size() == 1) report.simulation = std::move(simulation);
   }
   return report;
@@ -183,18 +202,20 @@ std::string PlanJson(const PlanReport& report) {
 
 std::string PlanText(const PlanReport& report) {
   const Layout& layout = report.program->layout();
-  std::string text = fmt::format("graph {}  ranks {}  digest {}\n\nmemory of a rank, in bytes\n{}", report.graph->name(),
-                                 report.program->world_size, HexOf(report.digest), ToString(report.memory));
+  std::string text =
+      fmt::format("graph {}  ranks {}  digest {}\n\nmemory of a rank, in bytes\n{}", report.graph->name(),
+                  report.program->world_size, HexOf(report.digest), ToString(report.memory));
   if (!layout.buckets().empty()) text += "\nbuckets, in order of release\n";
   for (size_t i = 0; i < layout.buckets().size(); ++i) {
     const LayoutBucket& bucket = layout.buckets()[i];
-    text += fmt::format("{:3}  {:>12} bytes  {:4} parameters, the last is {}\n", i, BytesOf(bucket), bucket.parameters.size(),
-                        layout.parameters()[static_cast<size_t>(bucket.parameters.back())].name);
+    text +=
+        fmt::format("{:3}  {:>12} bytes  {:4} parameters, the last is {}\n", i, BytesOf(bucket),
+                    bucket.parameters.size(), layout.parameters()[static_cast<size_t>(bucket.parameters.back())].name);
   }
   text += "\nsimulated step, in microseconds\n";
   for (const LinkReport& link : report.links) {
-    text += fmt::format("{:6g} Gbit/s  step {:.1f}  compute {:.1f}  exposed {:.1f}  bound {:.1f}", link.gbps, link.makespan_us,
-                        link.compute_us, link.exposed_us, link.bound_us);
+    text += fmt::format("{:6g} Gbit/s  step {:.1f}  compute {:.1f}  exposed {:.1f}  bound {:.1f}", link.gbps,
+                        link.makespan_us, link.compute_us, link.exposed_us, link.bound_us);
     if (link.first_gather_exposed_us > 0) text += fmt::format("  first gather {:.1f}", link.first_gather_exposed_us);
     text += "\n";
   }

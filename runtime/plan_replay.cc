@@ -43,13 +43,27 @@ std::string PlanReplay::NameOfStep(size_t index) const {
   const auto stream = [&] { return plan_.streams[static_cast<size_t>(step.stream)]; };
   std::string what;
   switch (step.kind) {
-    case StepKind::kFeed: what = "feed of '" + graph_.inputs()[static_cast<size_t>(step.value)]->name() + "'"; break;
-    case StepKind::kFetch: what = "fetch of '" + graph_.outputs()[static_cast<size_t>(step.value)]->name() + "'"; break;
-    case StepKind::kZeroFill: what = "zero fill"; break;
-    case StepKind::kCopy: what = "copy"; break;
-    case StepKind::kLaunch: what = "launch of " + node(step.node).Describe(); break;
-    case StepKind::kRecord: what = "record of event " + std::to_string(step.event); break;
-    case StepKind::kWait: what = "wait for event " + std::to_string(step.event); break;
+    case StepKind::kFeed:
+      what = "feed of '" + graph_.inputs()[static_cast<size_t>(step.value)]->name() + "'";
+      break;
+    case StepKind::kFetch:
+      what = "fetch of '" + graph_.outputs()[static_cast<size_t>(step.value)]->name() + "'";
+      break;
+    case StepKind::kZeroFill:
+      what = "zero fill";
+      break;
+    case StepKind::kCopy:
+      what = "copy";
+      break;
+    case StepKind::kLaunch:
+      what = "launch of " + node(step.node).Describe();
+      break;
+    case StepKind::kRecord:
+      what = "record of event " + std::to_string(step.event);
+      break;
+    case StepKind::kWait:
+      what = "wait for event " + std::to_string(step.event);
+      break;
   }
   return "step " + std::to_string(index) + " (" + stream() + ", " + what + ")";
 }
@@ -120,20 +134,26 @@ void PlanReplay::RunStep(size_t index) {
       const Value* input = graph_.inputs()[static_cast<size_t>(step.value)];
       return Write("'" + input->name() + "'", step.target, {0, step.target.bytes, SourceOf(input), 0});
     }
-    case StepKind::kFetch: return Read(*graph_.outputs()[static_cast<size_t>(step.value)], step.range);
-    case StepKind::kZeroFill: return Write("padding", step.range, {0, step.range.bytes, Content::kZero, 0});
-    case StepKind::kCopy: return Copy(step.range, step.target);
-    default: return RunLaunch(step.node);
+    case StepKind::kFetch:
+      return Read(*graph_.outputs()[static_cast<size_t>(step.value)], step.range);
+    case StepKind::kZeroFill:
+      return Write("padding", step.range, {0, step.range.bytes, Content::kZero, 0});
+    case StepKind::kCopy:
+      return Copy(step.range, step.target);
+    default:
+      return RunLaunch(step.node);
   }
 }
 
 void PlanReplay::Read(const Value& value, const Placement& place) {
   LedgerOf(place.region)
-      .Read(place.offset, ExpectedOf(&value), task_, clock_, ComplaintOf("reading '" + value.name() + "'", place.region));
+      .Read(place.offset, ExpectedOf(&value), task_, clock_,
+            ComplaintOf("reading '" + value.name() + "'", place.region));
 }
 
 void PlanReplay::Write(const std::string& what, const Placement& range, Content content) {
-  if (range.region == Region::kPersistent && !LedgerOf(range.region).IsOwned(range.offset, range.offset + range.bytes)) {
+  if (range.region == Region::kPersistent &&
+      !LedgerOf(range.region).IsOwned(range.offset, range.offset + range.bytes)) {
     Complain(Name(task_.label) + ", writing " + what + ": " +
              RangeText(range.region, range.offset, range.offset + range.bytes) + " belong to no state of this graph");
   }
@@ -141,8 +161,9 @@ void PlanReplay::Write(const std::string& what, const Placement& range, Content 
 }
 
 void PlanReplay::Copy(const Placement& from, const Placement& to) {
-  const std::vector<Content> content = LedgerOf(from.region).ReadAnything(
-      from.offset, from.offset + from.bytes, task_, clock_, ComplaintOf("reading its source", from.region));
+  const std::vector<Content> content = LedgerOf(from.region)
+                                           .ReadAnything(from.offset, from.offset + from.bytes, task_, clock_,
+                                                         ComplaintOf("reading its source", from.region));
   for (const Content& piece : content) {
     const Placement part{to.region, to.offset + piece.offset, piece.bytes};
     Write("its target", part, {0, piece.bytes, piece.source, piece.source_offset});
@@ -163,7 +184,8 @@ void PlanReplay::RunLaunch(int node) {
 }
 
 // Inside one launch nothing is ordered: what it writes may be what it reads only where the operator permits it.
-void PlanReplay::CheckOverlaps(const std::vector<LaunchRange>& reads, const std::vector<LaunchRange>& writes, int node) {
+void PlanReplay::CheckOverlaps(const std::vector<LaunchRange>& reads, const std::vector<LaunchRange>& writes,
+                               int node) {
   const Placement& workspace = plan_.workspaces[static_cast<size_t>(node)];
   const auto complain = [&](const LaunchRange& write, const std::string& other) {
     const Placement range = Part(*expected_->PlaceOf(write.value), write);
@@ -194,7 +216,8 @@ void PlanReplay::CheckOverlaps(const std::vector<LaunchRange>& reads, const std:
 void PlanReplay::End() {
   for (size_t s = 1; s < plan_.streams.size(); ++s) {
     if (state_->clocks[0][s] >= state_->counts[s]) continue;
-    Complain("stream '" + plan_.streams[0] + "' ends the run without waiting for all of stream '" + plan_.streams[s] + "'");
+    Complain("stream '" + plan_.streams[0] + "' ends the run without waiting for all of stream '" + plan_.streams[s] +
+             "'");
   }
   clock_ = state_->clocks[0];
   task_ = {0, ++state_->counts[0], LabelOf(plan_.steps.size())};

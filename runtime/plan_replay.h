@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Replays one plan on the verifier's model of memory and streams (plan_verifier.h). Several plans may be replayed one after
-// the other on one model, as a session runs them.
+// Replays one plan on the verifier's model of memory and streams (plan_verifier.h). Several plans may be replayed one
+// after the other on one model, as a session runs them.
 #ifndef ONNXTRAIN_RUNTIME_PLAN_REPLAY_H_
 #define ONNXTRAIN_RUNTIME_PLAN_REPLAY_H_
 
@@ -40,8 +40,8 @@ class PlanReplay {
   // Borrows all. `number` tells the plans of a session apart.
   PlanReplay(const SessionPlan& subject, int number, const Namer& namer, Violations& violations);
 
-  // Everything that needs no replay: indices, sizes, bounds, budget, every node once, order of collectives. False when the
-  // plan is too broken to be replayed.
+  // Everything that needs no replay: indices, sizes, bounds, budget, every node once, order of collectives. False when
+  // the plan is too broken to be replayed.
   bool CheckForm(const PlanVerifierOptions& options);
   void Run(ReplayState& state);
 
@@ -72,7 +72,9 @@ class PlanReplay {
   void Copy(const Placement& from, const Placement& to);
   ByteLedger& LedgerOf(Region region) { return state_->regions[static_cast<size_t>(region)]; }
   ByteLedger::Complaint ComplaintOf(const std::string& what, Region region);
-  int64_t SourceOf(const Value* value) const { return static_cast<int64_t>(number_) << 32 | expected_->SourceOf(value); }
+  int64_t SourceOf(const Value* value) const {
+    return static_cast<int64_t>(number_) << 32 | expected_->SourceOf(value);
+  }
   std::vector<Content> ExpectedOf(const Value* value) const;
 
   const Graph& graph_;

@@ -101,7 +101,8 @@ Status VerifySession(std::span<const SessionPlan> plans, const PlanVerifierOptio
   return AsStatus(FindSessionViolations(plans, options));
 }
 
-std::vector<std::string> FindViolations(const Graph& graph, const ExecutionPlan& plan, const PlanVerifierOptions& options) {
+std::vector<std::string> FindViolations(const Graph& graph, const ExecutionPlan& plan,
+                                        const PlanVerifierOptions& options) {
   const SessionPlan one{&graph, &plan};
   return FindSessionViolations({&one, 1}, options);
 }

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Proves a plan before it may run. Shares no code with the planner: it replays steps over byte ranges with vector clocks and
-// knows of the graph only types, updates and the sharing that OpDef::aliases permits.
+// Proves a plan before it may run. Shares no code with the planner: it replays steps over byte ranges with vector
+// clocks and knows of the graph only types, updates and the sharing that OpDef::aliases permits.
 //
 // Proved for every relative speed of the streams:
-//   reads     every read of a value finds exactly the bytes its producer wrote, written before the read may begin; the padding
+//   reads     every read of a value finds exactly the bytes its producer wrote, written before the read may begin; the
+//   padding
 //             of a bucket is zero whenever the bucket is read; nothing uninitialised is read
 //   writes    no write touches bytes that an unordered task reads or writes; workspaces and in-place results included
 //   states    every state ends as its update, or as it was; nothing else in the persistent region is written
@@ -36,16 +37,17 @@ struct SessionPlan {
   const ExecutionPlan* plan = nullptr;
 };
 
-// Every violation found, each a sentence that names the steps, values, byte ranges and streams; empty for a proved plan.
-// Replays the plan twice in a row, so that what one run leaves for the next is covered. O(n log n) in steps.
+// Every violation found, each a sentence that names the steps, values, byte ranges and streams; empty for a proved
+// plan. Replays the plan twice in a row, so that what one run leaves for the next is covered. O(n log n) in steps.
 std::vector<std::string> FindViolations(const Graph& graph, const ExecutionPlan& plan,
                                         const PlanVerifierOptions& options = {});
 // InternalError with the first violations.
 Status VerifyPlan(const Graph& graph, const ExecutionPlan& plan, const PlanVerifierOptions& options = {});
 
-// Plans of one session: each of them, that they agree on the place of every state and keep constants and states apart, and
-// every ordered pair of them replayed in a row.
-std::vector<std::string> FindSessionViolations(std::span<const SessionPlan> plans, const PlanVerifierOptions& options = {});
+// Plans of one session: each of them, that they agree on the place of every state and keep constants and states apart,
+// and every ordered pair of them replayed in a row.
+std::vector<std::string> FindSessionViolations(std::span<const SessionPlan> plans,
+                                               const PlanVerifierOptions& options = {});
 Status VerifySession(std::span<const SessionPlan> plans, const PlanVerifierOptions& options = {});
 
 }  // namespace onnxtrain

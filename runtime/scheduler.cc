@@ -115,11 +115,12 @@ StatusOr<ExecutionPlan> Schedule(const Graph& graph, const ScheduleOptions& opti
     const size_t wanted = options.persistent->bytes + plan.transient_bytes;
     if (options.memory_limit == 0 || wanted <= options.memory_limit) return plan;
     if (attempt.buckets_in_flight == 1) {
-      return ResourceExhaustedError(
-          "graph '" + graph.name() + "' needs " + std::to_string(wanted) + " bytes (" +
-          std::to_string(options.persistent->bytes) + " of states and constants, " + std::to_string(plan.transient_bytes) +
-          " of a step) with one gradient bucket in flight, the memory limit is " + std::to_string(options.memory_limit) +
-          "; a smaller batch, more ranks with --zero 1 or 2, or --recompute need less");
+      return ResourceExhaustedError("graph '" + graph.name() + "' needs " + std::to_string(wanted) + " bytes (" +
+                                    std::to_string(options.persistent->bytes) + " of states and constants, " +
+                                    std::to_string(plan.transient_bytes) +
+                                    " of a step) with one gradient bucket in flight, the memory limit is " +
+                                    std::to_string(options.memory_limit) +
+                                    "; a smaller batch, more ranks with --zero 1 or 2, or --recompute need less");
     }
     attempt.buckets_in_flight = attempt.buckets_in_flight == 0 ? 2 : attempt.buckets_in_flight - 1;
   }

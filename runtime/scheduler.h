@@ -2,10 +2,10 @@
 // Turns a graph into an ExecutionPlan: which bytes hold which value, what runs on which stream in which order, and the
 // fewest waits that make it free of races.
 //
-// Compute runs in graph order on stream 0; where the next node would stall on a collective, a later one that can run goes
-// first. Collectives (OpDef::collective) run on stream 1 in graph order, the same on every rank because passes put them
-// there in order of release and of first use; each is issued as soon as its last input exists, and waits for nothing but
-// that input. The plan depends on graph and options only: equal inputs give byte-equal plans.
+// Compute runs in graph order on stream 0; where the next node would stall on a collective, a later one that can run
+// goes first. Collectives (OpDef::collective) run on stream 1 in graph order, the same on every rank because passes put
+// them there in order of release and of first use; each is issued as soon as its last input exists, and waits for
+// nothing but that input. The plan depends on graph and options only: equal inputs give byte-equal plans.
 #ifndef ONNXTRAIN_RUNTIME_SCHEDULER_H_
 #define ONNXTRAIN_RUNTIME_SCHEDULER_H_
 
@@ -31,8 +31,8 @@ struct ScheduleOptions {
   // Persistent and transient bytes together; 0: no limit. A plan that does not fit is tried again with fewer buckets in
   // flight, then refused with ResourceExhausted.
   size_t memory_limit = 0;
-  // At most so many gradient buckets are in memory at a time: the bucket after that waits for the collective of the first.
-  // 0: no limit. ZeRO-2 wants 2.
+  // At most so many gradient buckets are in memory at a time: the bucket after that waits for the collective of the
+  // first. 0: no limit. ZeRO-2 wants 2.
   int buckets_in_flight = 0;
 };
 

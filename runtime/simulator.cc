@@ -21,13 +21,17 @@ SimulationCosts CostsOf(const CostModel& model) {
 
 double StepMicroseconds(const PlanStep& step, const std::vector<const Node*>& nodes, const SimulationCosts& costs) {
   switch (step.kind) {
-    case StepKind::kLaunch: return costs.node_us(*nodes[static_cast<size_t>(step.node)]);
+    case StepKind::kLaunch:
+      return costs.node_us(*nodes[static_cast<size_t>(step.node)]);
     case StepKind::kFeed:
-    case StepKind::kCopy: return static_cast<double>(step.target.bytes) / costs.copy_bytes_per_us;
+    case StepKind::kCopy:
+      return static_cast<double>(step.target.bytes) / costs.copy_bytes_per_us;
     case StepKind::kFetch:
-    case StepKind::kZeroFill: return static_cast<double>(step.range.bytes) / costs.copy_bytes_per_us;
+    case StepKind::kZeroFill:
+      return static_cast<double>(step.range.bytes) / costs.copy_bytes_per_us;
     case StepKind::kRecord:
-    case StepKind::kWait: break;
+    case StepKind::kWait:
+      break;
   }
   return 0;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The `sim` device: a plan replayed on a virtual clock, without memory or arithmetic. Ranks are alike, so one is replayed; a
-// collective takes the time its node costs.
+// The `sim` device: a plan replayed on a virtual clock, without memory or arithmetic. Ranks are alike, so one is
+// replayed; a collective takes the time its node costs.
 #ifndef ONNXTRAIN_RUNTIME_SIMULATOR_H_
 #define ONNXTRAIN_RUNTIME_SIMULATOR_H_
 
@@ -40,13 +40,13 @@ struct Simulation {
 
 Simulation Simulate(const ExecutionPlan& plan, const Graph& graph, const SimulationCosts& costs);
 
-// What no schedule can beat that keeps the plan's order of compute and its gathers, however gradients are cut into buckets:
-// compute runs in order, the link carries one thing at a time, every byte of a gradient after it exists, every byte of a
-// gather before its first use. Returns the part of it that exceeds the compute time: the least exposed time.
+// What no schedule can beat that keeps the plan's order of compute and its gathers, however gradients are cut into
+// buckets: compute runs in order, the link carries one thing at a time, every byte of a gradient after it exists, every
+// byte of a gather before its first use. Returns the part of it that exceeds the compute time: the least exposed time.
 double ExposedBound(const ExecutionPlan& plan, const Graph& graph, const SimulationCosts& costs);
 
-// The steps of the plan in an order in which streams of any speed may run them: one stream after the other as a generator
-// with this seed decides, waits respected. For running a plan on one thread in many ways.
+// The steps of the plan in an order in which streams of any speed may run them: one stream after the other as a
+// generator with this seed decides, waits respected. For running a plan on one thread in many ways.
 std::vector<size_t> RandomInterleaving(const ExecutionPlan& plan, uint64_t seed);
 
 }  // namespace onnxtrain

@@ -36,7 +36,8 @@ class Emitter {
 
   void PlaceOnStreams() {
     std::array<int, kMaxStreams> count = {};
-    for (size_t i = 0; i < tasks_.size(); ++i) points_.emplace_back(StreamOf(i), ++count[static_cast<size_t>(StreamOf(i))]);
+    for (size_t i = 0; i < tasks_.size(); ++i)
+      points_.emplace_back(StreamOf(i), ++count[static_cast<size_t>(StreamOf(i))]);
     known_.fill(kNowhere);
     known_[kComputeStream][kComputeStream] = 0;
     clocks_[{kComputeStream, 0}] = known_[kComputeStream];
@@ -74,12 +75,14 @@ class Emitter {
   static std::vector<Point> AsPoints(const StreamPositions& positions) {
     std::vector<Point> points;
     for (int stream = 0; stream < kMaxStreams; ++stream) {
-      if (positions[static_cast<size_t>(stream)] >= 0) points.emplace_back(stream, positions[static_cast<size_t>(stream)]);
+      if (positions[static_cast<size_t>(stream)] >= 0)
+        points.emplace_back(stream, positions[static_cast<size_t>(stream)]);
     }
     return points;
   }
 
-  // Those points that the stream does not know to be past and that no other of them implies; the stream then knows them.
+  // Those points that the stream does not know to be past and that no other of them implies; the stream then knows
+  // them.
   std::vector<Point> Needed(int stream, const std::vector<Point>& wanted) {
     StreamPositions& known = known_[static_cast<size_t>(stream)];
     std::vector<Point> needed;
@@ -129,11 +132,20 @@ class Emitter {
     step.node = placed.task->node;
     step.value = placed.task->value;
     switch (step.kind) {
-      case StepKind::kFeed: step.target = placed.writes[0]; break;
-      case StepKind::kFetch: step.range = placed.reads[0]; break;
-      case StepKind::kZeroFill: step.range = placed.writes[0]; break;
-      case StepKind::kCopy: step.range = placed.reads[0], step.target = placed.writes[0]; break;
-      default: break;
+      case StepKind::kFeed:
+        step.target = placed.writes[0];
+        break;
+      case StepKind::kFetch:
+        step.range = placed.reads[0];
+        break;
+      case StepKind::kZeroFill:
+        step.range = placed.writes[0];
+        break;
+      case StepKind::kCopy:
+        step.range = placed.reads[0], step.target = placed.writes[0];
+        break;
+      default:
+        break;
     }
   }
 
@@ -146,8 +158,8 @@ class Emitter {
 
   const std::vector<PlacedTask>& tasks_;
   ExecutionPlan& plan_;
-  std::vector<Point> points_;               // by task
-  std::vector<std::vector<Point>> waits_;   // before each task, then at the end
+  std::vector<Point> points_;              // by task
+  std::vector<std::vector<Point>> waits_;  // before each task, then at the end
   std::array<StreamPositions, kMaxStreams> known_;
   std::map<Point, StreamPositions> clocks_;  // what is known at a point
 };

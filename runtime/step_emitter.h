@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writes tasks that have an order and an address as the steps of a plan, with the fewest records and waits that keep every
-// hazard between bytes ordered.
+// Writes tasks that have an order and an address as the steps of a plan, with the fewest records and waits that keep
+// every hazard between bytes ordered.
 #ifndef ONNXTRAIN_RUNTIME_STEP_EMITTER_H_
 #define ONNXTRAIN_RUNTIME_STEP_EMITTER_H_
 

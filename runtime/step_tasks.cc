@@ -136,8 +136,8 @@ class TaskMaker {
     }
   }
 
-  // Updates that are somewhere else than their state. A state that is itself another's update is read before it is written;
-  // where states become each other's values one of them takes a detour.
+  // Updates that are somewhere else than their state. A state that is itself another's update is read before it is
+  // written; where states become each other's values one of them takes a detour.
   void AddCopies() {
     std::vector<std::pair<StorageRange, StorageRange>> left;  // from, to
     for (const Value* state : graph_.states()) {

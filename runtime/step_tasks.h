@@ -18,7 +18,7 @@ struct Task {
   StepKind kind = StepKind::kLaunch;
   int stream = kComputeStream;
   int node = -1;
-  int value = -1;  // kFeed, kFetch: index among the graph's inputs or outputs
+  int value = -1;               // kFeed, kFetch: index among the graph's inputs or outputs
   bool in_graph_order = false;  // not before any task of compute that precedes it here: it has a side effect
   std::vector<StorageRange> reads;
   std::vector<StorageRange> writes;  // kCopy: one of each
@@ -31,9 +31,9 @@ struct TaskOptions {
 };
 
 struct StepTasks {
-  std::vector<Task> tasks;       // in an order that is right on one stream: feeds, nodes in graph order, fetches, copies
-  std::vector<int> workspaces;   // storage of each node's workspace; -1 where it needs none
-  int first_fetch = 0;           // index of the first task after the nodes
+  std::vector<Task> tasks;      // in an order that is right on one stream: feeds, nodes in graph order, fetches, copies
+  std::vector<int> workspaces;  // storage of each node's workspace; -1 where it needs none
+  int first_fetch = 0;          // index of the first task after the nodes
 };
 
 // Adds the storages of workspaces to `storages`.

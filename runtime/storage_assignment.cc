@@ -32,10 +32,11 @@ StatusOr<StorageAssignment> StorageAssignment::Create(const Graph& graph, const 
 
 Status StorageAssignment::Pin(const Value* value, const Placement* placement) {
   if (placement == nullptr || placement->bytes != value->type().bytes()) {
-    return InternalError("'" + value->name() + "' (" + ToString(value->type()) + ", " +
-                         std::to_string(value->type().bytes()) + " bytes) of graph '" + graph_->name() + "' has " +
-                         (placement == nullptr ? "no place" : "a place of " + std::to_string(placement->bytes) + " bytes") +
-                         " in the persistent region; place all graphs of a program together");
+    return InternalError(
+        "'" + value->name() + "' (" + ToString(value->type()) + ", " + std::to_string(value->type().bytes()) +
+        " bytes) of graph '" + graph_->name() + "' has " +
+        (placement == nullptr ? "no place" : "a place of " + std::to_string(placement->bytes) + " bytes") +
+        " in the persistent region; place all graphs of a program together");
   }
   const int storage = AddStorage(placement->bytes);
   storages_.back().pinned = true;
@@ -165,7 +166,8 @@ void StorageAssignment::ElideNodes() {
       packs = true;
       all_packed = all_packed && IsPacked(rule, node);
     }
-    const auto wanted = std::count_if(node.outputs().begin(), node.outputs().end(), [](auto* out) { return out != nullptr; });
+    const auto wanted =
+        std::count_if(node.outputs().begin(), node.outputs().end(), [](auto* out) { return out != nullptr; });
     const bool views_all = wanted > 0 && viewed.size() == static_cast<size_t>(wanted);
     const bool fixed = node.def().collective || node.def().side_effect;
     elided_.push_back(!fixed && (views_all || (packs && all_packed && wanted == 1)));
@@ -185,8 +187,7 @@ void StorageAssignment::PlaceUpdates() {
   }
 }
 
-bool StorageAssignment::MayUpdateInPlace(const Value* state,
-                                         const std::vector<std::vector<const Value*>>& values_in,
+bool StorageAssignment::MayUpdateInPlace(const Value* state, const std::vector<std::vector<const Value*>>& values_in,
                                          const std::set<const Value*>& read_at_end) const {
   const Value* update = state->update();
   if (!OwnsItsStorage(update)) return false;
@@ -220,7 +221,8 @@ bool StorageAssignment::WritesInPlace(int node, int state_storage, int update_st
     const bool allowed = std::any_of(rules.begin(), rules.end(), [&](const AliasRule& rule) {
       const Value* out = writer.output(static_cast<size_t>(rule.output));
       return rule.kind == Kind::kInPlace && static_cast<size_t>(rule.input) == i && out != nullptr &&
-             Of(out).storage == update_storage && out->type().bytes() == whole.bytes && Of(input).offset == 0 && Of(input).bytes == whole.bytes;
+             Of(out).storage == update_storage && out->type().bytes() == whole.bytes && Of(input).offset == 0 &&
+             Of(input).bytes == whole.bytes;
     });
     if (!allowed) return false;
   }

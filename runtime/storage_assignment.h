@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which values share bytes, before those bytes have an address. A storage is a block of bytes that holds one or several values:
-// views lie on what they view, gradients inside their bucket, the new state on the old one where nobody reads that any more.
+// Which values share bytes, before those bytes have an address. A storage is a block of bytes that holds one or several
+// values: views lie on what they view, gradients inside their bucket, the new state on the old one where nobody reads
+// that any more.
 //
-// Rules, by OpDef::aliases: kView always; kPack where the input owns its whole storage; state updates where every reader of
-// the old state comes before the first writer of the new one in graph order. kInPlace between intermediates needs the order of
-// execution and is decided later (Merge).
+// Rules, by OpDef::aliases: kView always; kPack where the input owns its whole storage; state updates where every
+// reader of the old state comes before the first writer of the new one in graph order. kInPlace between intermediates
+// needs the order of execution and is decided later (Merge).
 #ifndef ONNXTRAIN_RUNTIME_STORAGE_ASSIGNMENT_H_
 #define ONNXTRAIN_RUNTIME_STORAGE_ASSIGNMENT_H_
 

@@ -34,7 +34,10 @@ class InPlaceWriter {
  public:
   InPlaceWriter(const StepTasks& step, const std::vector<int>& order, const TaskClocks& clocks,
                 StorageAssignment& storages)
-      : step_(step), order_(order), clocks_(clocks), storages_(storages),
+      : step_(step),
+        order_(order),
+        clocks_(clocks),
+        storages_(storages),
         accesses_(AccessesByStorage(step, order, storages)) {}
 
   void Run() {
@@ -68,7 +71,8 @@ class InPlaceWriter {
 
   // The input fills a transient storage that nobody else needs when or after the task runs.
   bool Dies(const StorageRange& from, const StorageRange& to, int task) const {
-    if (from.storage == to.storage || from.bytes != to.bytes || from.bytes != storages_.Bytes(from.storage)) return false;
+    if (from.storage == to.storage || from.bytes != to.bytes || from.bytes != storages_.Bytes(from.storage))
+      return false;
     if (storages_.Persistent(from.storage) != nullptr) return false;
     const std::vector<Access>& accesses = accesses_[static_cast<size_t>(from.storage)];
     return std::all_of(accesses.begin(), accesses.end(), [&](const Access& access) {
@@ -106,12 +110,14 @@ struct Bucket {
 };
 
 // In the order of the collectives that read them.
-std::vector<Bucket> FindBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages) {
+std::vector<Bucket> FindBuckets(const StepTasks& step, const std::vector<int>& order,
+                                const StorageAssignment& storages) {
   std::set<int> packed;
   for (size_t i = 0; i < storages.nodes().size(); ++i) {
     for (const AliasRule& rule : storages.rules()[i]) {
       const Node& node = *storages.nodes()[i];
-      if (storages.IsPacked(rule, node)) packed.insert(storages.Of(node.output(static_cast<size_t>(rule.output))).storage);
+      if (storages.IsPacked(rule, node))
+        packed.insert(storages.Of(node.output(static_cast<size_t>(rule.output))).storage);
     }
   }
   const std::vector<std::vector<Access>> accesses = AccessesByStorage(step, order, storages);
@@ -136,8 +142,8 @@ void WriteInPlace(const StepTasks& step, const std::vector<int>& order, const Ta
   InPlaceWriter(step, order, clocks, storages).Run();
 }
 
-void LimitBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages, int in_flight,
-                  std::vector<std::vector<int>>& dependencies) {
+void LimitBuckets(const StepTasks& step, const std::vector<int>& order, const StorageAssignment& storages,
+                  int in_flight, std::vector<std::vector<int>>& dependencies) {
   if (in_flight <= 0) return;
   std::vector<int> step_of(step.tasks.size());
   for (size_t i = 0; i < order.size(); ++i) step_of[static_cast<size_t>(order[i])] = static_cast<int>(i);

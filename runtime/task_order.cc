@@ -110,7 +110,8 @@ TaskClocks::TaskClocks(const std::vector<Task>& tasks, const std::vector<int>& o
 }
 
 bool TaskClocks::HappensBefore(int first, int second) const {
-  return first != second && clock(second)[static_cast<size_t>(tasks_[static_cast<size_t>(first)].stream)] >= position(first);
+  return first != second &&
+         clock(second)[static_cast<size_t>(tasks_[static_cast<size_t>(first)].stream)] >= position(first);
 }
 
 }  // namespace onnxtrain

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/trace.h"
 
-#include <set>
-
 #include <nlohmann/json.hpp>
+#include <set>
 
 namespace onnxtrain {
 namespace {
@@ -46,10 +45,18 @@ TraceEvent DescribeStep(const PlanStep& step, const Graph& graph, const std::vec
     event.name = of.empty() ? category : category + " " + of;
   };
   switch (step.kind) {
-    case StepKind::kFeed: named("feed", graph.inputs()[static_cast<size_t>(step.value)]->name()); break;
-    case StepKind::kFetch: named("fetch", graph.outputs()[static_cast<size_t>(step.value)]->name()); break;
-    case StepKind::kZeroFill: named("zero", ""); break;
-    case StepKind::kCopy: named("copy", ""); break;
+    case StepKind::kFeed:
+      named("feed", graph.inputs()[static_cast<size_t>(step.value)]->name());
+      break;
+    case StepKind::kFetch:
+      named("fetch", graph.outputs()[static_cast<size_t>(step.value)]->name());
+      break;
+    case StepKind::kZeroFill:
+      named("zero", "");
+      break;
+    case StepKind::kCopy:
+      named("copy", "");
+      break;
     case StepKind::kLaunch: {
       const Node& node = *nodes[static_cast<size_t>(step.node)];
       event.category = node.op();
@@ -60,12 +67,14 @@ TraceEvent DescribeStep(const PlanStep& step, const Graph& graph, const std::vec
       break;
     }
     case StepKind::kRecord:
-    case StepKind::kWait: break;
+    case StepKind::kWait:
+      break;
   }
   return event;
 }
 
-std::vector<TraceEvent> TraceOf(const Simulation& simulation, const ExecutionPlan& plan, const Graph& graph, int ranks) {
+std::vector<TraceEvent> TraceOf(const Simulation& simulation, const ExecutionPlan& plan, const Graph& graph,
+                                int ranks) {
   std::vector<const Node*> nodes;
   for (const std::unique_ptr<Node>& node : graph.nodes()) nodes.push_back(node.get());
   std::vector<TraceEvent> events;

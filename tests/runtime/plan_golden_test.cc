@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Plans as text: tests/golden/plan/<case>.onnxtxt holds a program with one graph, its first line the options of the scheduler
+// Plans as text: tests/golden/plan/<case>.onnxtxt holds a program with one graph, its first line the options of the
+// scheduler
 // ("# plan: overlap=off buckets_in_flight=1"); <case>.plan what must come of it. UPDATE_GOLDEN=1 writes the plans anew.
 #include <gtest/gtest.h>
 

@@ -4,9 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <limits>
-#include <optional>
-
 #include <nlohmann/json.hpp>
+#include <optional>
 
 #include "graph/program_text.h"
 #include "passes/standard_pipeline.h"
@@ -48,8 +47,9 @@ std::string DeepModel(int layers) {
     const std::string i = std::to_string(layer);
     add_state("up" + i, "float[128,512]");
     add_state("down" + i, "float[512,128]");
-    body += "  h" + i + " = MatMul (x" + i + ", up" + i + ")\n  a" + i + " = Relu (h" + i + ")\n  d" + i + " = MatMul (a" +
-            i + ", down" + i + ")\n  x" + std::to_string(layer + 1) + " = Add (x" + i + ", d" + i + ")\n";
+    body += "  h" + i + " = MatMul (x" + i + ", up" + i + ")\n  a" + i + " = Relu (h" + i + ")\n  d" + i +
+            " = MatMul (a" + i + ", down" + i + ")\n  x" + std::to_string(layer + 1) + " = Add (x" + i + ", d" + i +
+            ")\n";
   }
   body += "  y = Relu (x" + std::to_string(layers) + ")\n";
   return "< ir_version: 10, opset_import: [\"\" : 24, \"onnxtrain\" : 1], metadata_props: [" + classes +
@@ -119,17 +119,17 @@ TEST(PlanReport, MemoryEqualsItsFormulaForEveryStage) {
       for (int accumulation : {1, 3}) {
         for (double bucket_bytes : {1.0, 300.0, std::numeric_limits<double>::infinity()}) {
           const Reported one({ranks, zero, accumulation, bucket_bytes});
-          EXPECT_TRUE(one.report.memory.FormulasHold())
-              << ranks << " ranks, stage " << zero << ", " << accumulation << " micro-batches, buckets of " << bucket_bytes
-              << "\n" << ToString(one.report.memory);
+          EXPECT_TRUE(one.report.memory.FormulasHold()) << ranks << " ranks, stage " << zero << ", " << accumulation
+                                                        << " micro-batches, buckets of " << bucket_bytes << "\n"
+                                                        << ToString(one.report.memory);
         }
       }
     }
   }
 }
 
-// What the exact cut of buckets promises, on the plan that comes of it: at most the latency of the collectives that must follow
-// each other (last bucket, embedding, sums of the step) above what no cut can beat.
+// What the exact cut of buckets promises, on the plan that comes of it: at most the latency of the collectives that
+// must follow each other (last bucket, embedding, sums of the step) above what no cut can beat.
 TEST(PlanReport, TheExactCutExposesLittleMoreThanTheBound) {
   for (double gbps : {1.0, 10.0, 100.0}) {
     for (int zero : {0, 1, 2}) {
@@ -137,7 +137,7 @@ TEST(PlanReport, TheExactCutExposesLittleMoreThanTheBound) {
       const LinkReport& link = one.report.links[0];
       EXPECT_GE(link.exposed_us, link.bound_us - 1e-6);
       EXPECT_LE(link.exposed_us, 1.02 * link.bound_us + 4 * 20) << gbps << " Gbit/s, stage " << zero << "\n"
-                                                                 << PlanText(one.report);
+                                                                << PlanText(one.report);
     }
   }
 }

@@ -40,8 +40,8 @@ struct Case {
 TEST(PlanVerifier, AcceptsEveryPlanOfRandomGraphs) {
   for (uint64_t seed = 0; seed < kGraphs; ++seed) {
     const Case one(seed);
-    EXPECT_THAT(FindViolations(one.graph, one.plan, one.verify), IsEmpty())
-        << "seed " << seed << "\n" << ToString(one.plan, one.graph);
+    EXPECT_THAT(FindViolations(one.graph, one.plan, one.verify), IsEmpty()) << "seed " << seed << "\n"
+                                                                            << ToString(one.plan, one.graph);
   }
 }
 
@@ -53,7 +53,8 @@ void ExpectAllCaught(const std::function<std::vector<BrokenPlan>(const Case&)>& 
     for (const BrokenPlan& broken : breaker(one)) {
       ++tried;
       ASSERT_FALSE(FindViolations(one.graph, broken.plan, one.verify).empty())
-          << "seed " << seed << ": " << broken.what << " was not caught in\n" << ToString(one.plan, one.graph);
+          << "seed " << seed << ": " << broken.what << " was not caught in\n"
+          << ToString(one.plan, one.graph);
     }
   }
   EXPECT_GE(tried, at_least);

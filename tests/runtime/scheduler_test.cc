@@ -17,7 +17,8 @@ using testing::HasSubstr;
 
 // A graph with its plan.
 struct Planned {
-  explicit Planned(Graph made, ScheduleOptions wanted = {}) : graph(std::move(made)), persistent(PlacePersistent(graph)) {
+  explicit Planned(Graph made, ScheduleOptions wanted = {})
+      : graph(std::move(made)), persistent(PlacePersistent(graph)) {
     wanted.persistent = &persistent;
     StatusOr<ExecutionPlan> scheduled = Schedule(graph, wanted);
     CHECK_WITH(scheduled.ok(), scheduled.status().message());
@@ -82,8 +83,8 @@ TEST(Scheduler, AReduceScatterWaitsForItsLastGradientOnly) {
     }
     if (one.stream == 1) waited.clear();
   }
-  EXPECT_THAT(last_gradients, testing::ElementsAre("weight_gradient6", "weight_gradient4", "weight_gradient2",
-                                                   "weight_gradient0"));
+  EXPECT_THAT(last_gradients,
+              testing::ElementsAre("weight_gradient6", "weight_gradient4", "weight_gradient2", "weight_gradient0"));
 }
 
 TEST(Scheduler, GathersComeFirstInOrderOfFirstUse) {
@@ -106,8 +107,8 @@ TEST(Scheduler, WithoutOverlapThereIsOneStreamAndNothingToWaitFor) {
   EXPECT_TRUE(VerifyPlan(step.graph, step.plan).ok());
 }
 
-// Weights that dwarf the activations: without a limit four buckets are in memory beside the shards that were reduced, with it
-// two.
+// Weights that dwarf the activations: without a limit four buckets are in memory beside the shards that were reduced,
+// with it two.
 TEST(Scheduler, BucketsInFlightBoundTheirMemory) {
   SyntheticStepOptions wide = FourBuckets();
   wide.batch = 1;
@@ -157,7 +158,8 @@ TEST(Scheduler, RefusesAGraphThatIsNotPlaced) {
   const PersistentPlacements nothing;
   ScheduleOptions options;
   options.persistent = &nothing;
-  EXPECT_THAT(Schedule(graph, options).status().message(), HasSubstr("'w' (float[8], 32 bytes) of graph 'lonely' has no place"));
+  EXPECT_THAT(Schedule(graph, options).status().message(),
+              HasSubstr("'w' (float[8], 32 bytes) of graph 'lonely' has no place"));
 }
 
 TEST(PersistentPlacements, AlignsStatesAndSharesEqualConstants) {

@@ -53,7 +53,8 @@ struct Step {
     for (const std::unique_ptr<Node>& node : graph->nodes()) nodes.push_back(node.get());
     for (const TimedStep& timed : simulation.steps) {
       const PlanStep& step = plan.steps[timed.step];
-      if (step.kind == StepKind::kLaunch && nodes[static_cast<size_t>(step.node)]->output(0)->name() == output) return timed;
+      if (step.kind == StepKind::kLaunch && nodes[static_cast<size_t>(step.node)]->output(0)->name() == output)
+        return timed;
     }
     CHECK_WITH(false, "no launch of " + output);
     return {};
@@ -70,7 +71,8 @@ struct Step {
 TEST(Simulator, AllButTheLastReduceScatterOverlapBackward) {
   const Step step(100);
   const double backward_ends = step.Find("weight_gradient0").end_us;
-  for (const char* early : {"reduced3", "reduced2", "reduced1"}) EXPECT_LT(step.Find(early).end_us, backward_ends) << early;
+  for (const char* early : {"reduced3", "reduced2", "reduced1"})
+    EXPECT_LT(step.Find(early).end_us, backward_ends) << early;
   EXPECT_GE(step.Find("reduced0").start_us, backward_ends);
 }
 
@@ -119,7 +121,8 @@ TEST(Simulator, TheBoundHoldsForRandomGraphs) {
   }
 }
 
-// The claim of the verifier, tried out: whatever the speed of the streams, the same bytes, and those of one stream alone.
+// The claim of the verifier, tried out: whatever the speed of the streams, the same bytes, and those of one stream
+// alone.
 TEST(Simulator, EveryInterleavingGivesEqualBits) {
   for (uint64_t seed = 0; seed < 200; ++seed) {
     const Graph graph = MakeRandomGraph(seed, SyntheticRegistry());

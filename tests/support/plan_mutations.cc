@@ -74,9 +74,10 @@ bool MayBeZeroAnyway(const ExecutionPlan& plan, const ExecutionPlan& broken) {
          plan.steps[missing].range == broken.steps[missing].range) {
     ++missing;
   }
-  return std::any_of(plan.steps.begin(), plan.steps.begin() + static_cast<std::ptrdiff_t>(missing), [&](const PlanStep& step) {
-    return step.kind == StepKind::kZeroFill && !Disjoint(step.range, plan.steps[missing].range);
-  });
+  return std::any_of(plan.steps.begin(), plan.steps.begin() + static_cast<std::ptrdiff_t>(missing),
+                     [&](const PlanStep& step) {
+                       return step.kind == StepKind::kZeroFill && !Disjoint(step.range, plan.steps[missing].range);
+                     });
 }
 
 // `value` moved onto `victim`, where that is possible and changes something.
@@ -90,7 +91,9 @@ void AddMove(const ExecutionPlan& plan, const PlanView& view, const Value* value
 
 }  // namespace
 
-std::vector<BrokenPlan> WithoutEachWait(const ExecutionPlan& plan) { return WithoutEach(plan, StepKind::kWait, "wait"); }
+std::vector<BrokenPlan> WithoutEachWait(const ExecutionPlan& plan) {
+  return WithoutEach(plan, StepKind::kWait, "wait");
+}
 
 std::vector<BrokenPlan> WithoutEachZeroFill(const ExecutionPlan& plan) {
   std::vector<BrokenPlan> broken;

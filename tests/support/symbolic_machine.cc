@@ -47,7 +47,9 @@ const std::byte* SymbolicMachine::At(const Placement& place) const {
   return regions_[static_cast<size_t>(place.region)].data() + place.offset;
 }
 
-SymbolicMachine::Bytes SymbolicMachine::Read(const Placement& place) const { return Bytes(At(place), At(place) + place.bytes); }
+SymbolicMachine::Bytes SymbolicMachine::Read(const Placement& place) const {
+  return Bytes(At(place), At(place) + place.bytes);
+}
 
 void SymbolicMachine::Write(const Placement& place, const Bytes& bytes) {
   CHECK(bytes.size() == place.bytes);
@@ -67,23 +69,29 @@ void SymbolicMachine::RunStep(const PlanStep& step) {
     case StepKind::kFetch:
       fetched_["fetched " + graph_.outputs()[static_cast<size_t>(step.value)]->name()] = Read(step.range);
       return;
-    case StepKind::kZeroFill: return Write(step.range, Bytes(step.range.bytes));
-    case StepKind::kCopy: return Write(step.target, Read(step.range));
-    case StepKind::kLaunch: return Launch(step.node);
+    case StepKind::kZeroFill:
+      return Write(step.range, Bytes(step.range.bytes));
+    case StepKind::kCopy:
+      return Write(step.target, Read(step.range));
+    case StepKind::kLaunch:
+      return Launch(step.node);
     case StepKind::kRecord:
-    case StepKind::kWait: return;
+    case StepKind::kWait:
+      return;
   }
 }
 
 void SymbolicMachine::Launch(int index) {
   const Node& node = *nodes_[static_cast<size_t>(index)];
-  const bool moves = node.op() == "onnxtrain.BucketPack" || node.op() == "onnxtrain.BucketUnpack" || node.op() == "Reshape";
+  const bool moves =
+      node.op() == "onnxtrain.BucketPack" || node.op() == "onnxtrain.BucketUnpack" || node.op() == "Reshape";
   if (moves) {
     for (const AliasRule& rule : node.def().aliases(node)) {
       const Placement& in = places_.at(node.input(static_cast<size_t>(rule.input)));
       const Placement& out = places_.at(node.output(static_cast<size_t>(rule.output)));
       const size_t offset = static_cast<size_t>(rule.offset);
-      const Placement from{in.region, in.offset + (rule.kind == AliasRule::Kind::kView ? offset : 0), std::min(in.bytes, out.bytes)};
+      const Placement from{in.region, in.offset + (rule.kind == AliasRule::Kind::kView ? offset : 0),
+                           std::min(in.bytes, out.bytes)};
       const Placement to{out.region, out.offset + (rule.kind == AliasRule::Kind::kPack ? offset : 0), from.bytes};
       Write(to, Read(from));
     }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Runs a plan, step by step in any order, on real memory but with symbolic arithmetic: what a node writes is a hash of all that
-// it read. Two runs leave equal bytes exactly when every node saw equal inputs.
+// Runs a plan, step by step in any order, on real memory but with symbolic arithmetic: what a node writes is a hash of
+// all that it read. Two runs leave equal bytes exactly when every node saw equal inputs.
 #ifndef ONNXTRAIN_TESTS_SUPPORT_SYMBOLIC_MACHINE_H_
 #define ONNXTRAIN_TESTS_SUPPORT_SYMBOLIC_MACHINE_H_
 

@@ -68,7 +68,8 @@ class StepMaker {
     }
     for (size_t bucket = 0; bucket < shards_.size(); ++bucket) {
       Value* shard = shards_[bucket];
-      graph_.SetUpdate(shard, Op("Add", {shard, reduced_.at(static_cast<int>(bucket))}, "optimizer" + std::to_string(bucket)));
+      graph_.SetUpdate(shard,
+                       Op("Add", {shard, reduced_.at(static_cast<int>(bucket))}, "optimizer" + std::to_string(bucket)));
     }
     return std::move(graph_);
   }
@@ -77,7 +78,8 @@ class StepMaker {
   static size_t Index(int i) { return static_cast<size_t>(i); }
   int64_t Elements() const { return options_.width * options_.width; }
 
-  std::vector<Value*> Ops(std::string op, std::vector<Value*> inputs, std::vector<std::string> names, Attributes attributes) {
+  std::vector<Value*> Ops(std::string op, std::vector<Value*> inputs, std::vector<std::string> names,
+                          Attributes attributes) {
     StatusOr<Node*> node = graph_.Insert(
         nullptr, NodeSpec{std::move(op), std::move(inputs), std::move(attributes), std::move(names), "", {}});
     CHECK_WITH(node.ok(), node.status().message());
@@ -115,8 +117,9 @@ class StepMaker {
       names.push_back("weight" + std::to_string(bucket * options_.layers_per_bucket + i));
       shapes.push_back(std::to_string(options_.width) + "," + std::to_string(options_.width));
     }
-    const std::vector<Value*> weights = Ops("onnxtrain.BucketUnpack", {gathered}, names,
-                                            {{"bucket", int64_t{bucket}}, {"offsets", Offsets(bucket)}, {"shapes", shapes}});
+    const std::vector<Value*> weights =
+        Ops("onnxtrain.BucketUnpack", {gathered}, names,
+            {{"bucket", int64_t{bucket}}, {"offsets", Offsets(bucket)}, {"shapes", shapes}});
     weights_.insert(weights_.end(), weights.begin(), weights.end());
   }
 
@@ -124,10 +127,12 @@ class StepMaker {
     const std::string name = std::to_string(bucket);
     std::vector<Value*> parts;
     for (int i = 0; i < LayersOf(bucket); ++i) parts.push_back(gradients_.at(bucket * options_.layers_per_bucket + i));
-    Value* packed = Op("onnxtrain.BucketPack", parts, "bucket" + name,
-                       {{"bucket", int64_t{bucket}}, {"elements", BucketElements(bucket)}, {"offsets", Offsets(bucket)}});
-    reduced_[bucket] = Op("onnxtrain.ReduceScatter", {packed}, "reduced" + name,
-                          {{"op", std::string("sum")}, {"world_size", int64_t{options_.world_size}}, {"bucket", int64_t{bucket}}});
+    Value* packed =
+        Op("onnxtrain.BucketPack", parts, "bucket" + name,
+           {{"bucket", int64_t{bucket}}, {"elements", BucketElements(bucket)}, {"offsets", Offsets(bucket)}});
+    reduced_[bucket] =
+        Op("onnxtrain.ReduceScatter", {packed}, "reduced" + name,
+           {{"op", std::string("sum")}, {"world_size", int64_t{options_.world_size}}, {"bucket", int64_t{bucket}}});
   }
 
   const SyntheticStepOptions options_;
