@@ -102,7 +102,8 @@ class DimParser {
 
   Linear Symbol() {
     const size_t begin = position_;
-    while (position_ < text_.size() && (IsWordStart(text_[position_]) || IsDigit(text_[position_]) || text_[position_] == '.')) {
+    while (position_ < text_.size() &&
+           (IsWordStart(text_[position_]) || IsDigit(text_[position_]) || text_[position_] == '.')) {
       ++position_;
     }
     const std::string name(text_.substr(begin, position_ - begin));
@@ -178,7 +179,8 @@ class InputBinder {
 
  private:
   Status Match(const ModelValue& input, const TensorType& type) {
-    const std::string found = "input '" + input.name + "' is declared " + input.type + ", the data is " + ToString(type);
+    const std::string found =
+        "input '" + input.name + "' is declared " + input.type + ", the data is " + ToString(type);
     if (input.dtype != type.dtype) return InvalidDataError(found);
     if (!input.dims) return OkStatus();
     if (input.dims->size() != type.shape.size()) return InvalidDataError(found + ": the ranks differ");
@@ -203,7 +205,8 @@ class InputBinder {
                                " is not a tensor that can be fed");
     }
     if (!input.dims) {
-      return UsageError("input '" + input.name + "' has no declared rank: its shape must come from data (--feed, --train)");
+      return UsageError("input '" + input.name +
+                        "' has no declared rank: its shape must come from data (--feed, --train)");
     }
     TensorType type{input.dtype, {}};
     for (size_t axis = 0; axis < input.dims->size(); ++axis) {
@@ -211,11 +214,12 @@ class InputBinder {
       std::optional<int64_t> value = dim.value;
       if (!value && !dim.symbol.empty()) value = EvaluateDim(dim.symbol, values_);
       if (!value && dim.symbol.empty()) {
-        return UsageError("the size of " + Place(input, axis) + " is not known: it must come from data (--feed, --train)");
+        return UsageError("the size of " + Place(input, axis) +
+                          " is not known: it must come from data (--feed, --train)");
       }
       if (!value) {
-        return UsageError("dimension '" + dim.symbol + "' (" + Place(input, axis) + ") has no value: give data, --dim " +
-                          dim.symbol + "=K, or --batch-size and --seq-len");
+        return UsageError("dimension '" + dim.symbol + "' (" + Place(input, axis) +
+                          ") has no value: give data, --dim " + dim.symbol + "=K, or --batch-size and --seq-len");
       }
       if (*value < 0) return InvalidModelError(Place(input, axis) + " would have size " + std::to_string(*value));
       type.shape.push_back(*value);

@@ -22,8 +22,8 @@ using DimValues = std::map<std::string, int64_t>;
 // unknown or it cannot be read as an expression.
 std::optional<int64_t> EvaluateDim(std::string_view symbol, const DimValues& values);
 
-// The value that makes `symbol` equal to `size`: adds it to `values` where one unknown symbol occurs, once, under + - * only.
-// False when `size` is impossible.
+// The value that makes `symbol` equal to `size`: adds it to `values` where one unknown symbol occurs, once, under + - *
+// only. False when `size` is impossible.
 bool SolveDim(const std::string& symbol, int64_t size, DimValues& values);
 
 // Binds the shapes of all inputs: given types are matched with the declared ones and give values to symbols, declared

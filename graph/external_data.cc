@@ -72,15 +72,17 @@ StatusOr<int> OpenBelow(const std::string& folder, const std::string& location) 
   }
   if (!at.valid()) {
     const bool link = errno == ELOOP || errno == ENOTDIR;
-    return Refused(location, link ? "goes through a link or something that is no folder; copy the file itself beside the model"
-                                  : "cannot be opened in '" + folder + "': " + std::strerror(errno));
+    return Refused(location,
+                   link ? "goes through a link or something that is no folder; copy the file itself beside the model"
+                        : "cannot be opened in '" + folder + "': " + std::strerror(errno));
   }
   return dup(at.get());
 }
 
 Status CheckFile(int fd, const ExternalRange& range) {
   struct stat facts {};
-  if (fstat(fd, &facts) != 0) return Refused(range.location, std::string("cannot be examined: ") + std::strerror(errno));
+  if (fstat(fd, &facts) != 0)
+    return Refused(range.location, std::string("cannot be examined: ") + std::strerror(errno));
   if (!S_ISREG(facts.st_mode)) return Refused(range.location, "is not a regular file");
   if (facts.st_nlink != 1) {
     return Refused(range.location, "has other names on this disk (a hard link); copy the file itself beside the model");
@@ -106,7 +108,8 @@ StatusOr<ExternalRange> ExternalRangeOf(const onnx::TensorProto& tensor, const T
     int64_t number = 0;
     const bool is_number = entry.key() == "offset" || entry.key() == "length";
     if (is_number && !ParseCount(entry.value(), number)) {
-      return InvalidModelError(where + ": '" + entry.key() + "' is '" + entry.value() + "', expected a number of bytes");
+      return InvalidModelError(where + ": '" + entry.key() + "' is '" + entry.value() +
+                               "', expected a number of bytes");
     }
     if (entry.key() == "offset") range.offset = number;
     if (entry.key() == "length" && number != range.bytes) {

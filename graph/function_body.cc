@@ -28,7 +28,8 @@ Body ContextDependentBody(const onnx::OpSchema& schema, const onnx::NodeProto& n
   return body;
 }
 
-Body BodyOf(const onnx::OpSchema& schema, const onnx::NodeProto& node, const std::vector<TensorType>& inputs, int opset) {
+Body BodyOf(const onnx::OpSchema& schema, const onnx::NodeProto& node, const std::vector<TensorType>& inputs,
+            int opset) {
   Body body;
   if (schema.HasFunction()) {
     const onnx::FunctionProto* fixed = schema.GetFunction(opset, /*validate=*/false);

@@ -77,7 +77,8 @@ class BodyInliner {
       if (i < outputs.size()) values.back() = outputs[i].value;
       if (values.back() != nullptr) continue;
       const bool reason = i < outputs.size() && !outputs[i].causes.empty();
-      return InvalidModelError(reason ? importer.causes()[*outputs[i].causes.begin()] : "its body has no output " + std::to_string(i));
+      return InvalidModelError(reason ? importer.causes()[*outputs[i].causes.begin()]
+                                      : "its body has no output " + std::to_string(i));
     }
     return values;
   }

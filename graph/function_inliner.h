@@ -11,9 +11,9 @@ namespace onnxtrain {
 // Whether ONNX defines the node's operator by a function body for the types of its inputs.
 bool HasFunctionBody(const Node& node);
 
-// Replaces the node by the nodes of its body, lifted to the canonical form, with constants evaluated. Outputs keep their
-// names, uses and roles; the node is gone afterwards. Fails with InvalidModel, leaving the node in place, when there is no
-// body or an operator inside it cannot be imported.
+// Replaces the node by the nodes of its body, lifted to the canonical form, with constants evaluated. Outputs keep
+// their names, uses and roles; the node is gone afterwards. Fails with InvalidModel, leaving the node in place, when
+// there is no body or an operator inside it cannot be imported.
 Status InlineFunctionBody(Graph& graph, Node* node);
 
 }  // namespace onnxtrain

@@ -5,17 +5,33 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <utility>
 #include <vector>
 
 #include "graph/node_importer.h"
 
+namespace google::protobuf {
+template <typename Element>
+class RepeatedPtrField;
+}  // namespace google::protobuf
+
 namespace onnxtrain {
+
+using ProtoNodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
+
+// Functions and branches inside each other.
+inline constexpr int kMaxImportDepth = 40;
+
+// "" for the default domain, however it is spelled.
+std::string DomainOf(const onnx::NodeProto& node);
+// One flag a node: whether `needed` names need it. `needed` grows by what such nodes read.
+std::vector<bool> NeededNodes(const ProtoNodes& nodes, std::unordered_set<std::string>& needed);
 
 struct NodeImporter::Call {
   const onnx::NodeProto& node;
   Scope& scope;
-  std::string op;      // with a domain other than the default one in front
+  std::string op;  // with a domain other than the default one in front
   int64_t opset = 0;
   std::string label;   // the node's name, or its first output's
   std::string origin;  // "/h.0/attn/MatMul (MatMul, opset 17)"

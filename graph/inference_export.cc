@@ -46,8 +46,10 @@ class InferenceExporter {
     std::vector<const onnx::TensorProto*> tensors;
     std::map<std::string, const Tensor*> kept = updated;
     for (const ModelInitializer& initializer : model_.initializers()) {
-      if (used_.count(initializer.name) != 0 || loss.empty()) tensors.push_back(model_.FindTensor(initializer.name));
-      else kept.erase(initializer.name);
+      if (used_.count(initializer.name) != 0 || loss.empty())
+        tensors.push_back(model_.FindTensor(initializer.name));
+      else
+        kept.erase(initializer.name);
     }
     return WriteModelParts(shell_, graph_, tensors, model_.folder(), kept, path);
   }
@@ -144,9 +146,11 @@ class InferenceExporter {
     for (const std::string& input : origins.at(loss).inputs) {
       if (ReadsNoWeightAfter(loss, input, origins)) labels.insert(input);
     }
-    std::vector<std::string> met = labels.empty() ? MetBySubtraction(loss, origins) : MetByLabels(loss, labels, origins);
+    std::vector<std::string> met =
+        labels.empty() ? MetBySubtraction(loss, origins) : MetByLabels(loss, labels, origins);
     if (!met.empty()) return met;
-    return InvalidModelError("the loss '" + loss + "' is the only output, and what the model predicts cannot be told from "
+    return InvalidModelError("the loss '" + loss +
+                             "' is the only output, and what the model predicts cannot be told from "
                              "its labels; export the model again with its prediction as an output");
   }
 
@@ -178,7 +182,8 @@ class InferenceExporter {
                           const std::map<std::string, Origins>& origins) const {
     bool reads = false;
     WalkBack(
-        loss, [&](const onnx::NodeProto&, const std::string& input) { return origins.at(input).inputs.count(label) != 0; },
+        loss,
+        [&](const onnx::NodeProto&, const std::string& input) { return origins.at(input).inputs.count(label) != 0; },
         [&](const onnx::NodeProto& node) { reads = reads || ReadsWeight(node, origins); });
     return !reads;
   }
@@ -202,7 +207,8 @@ class InferenceExporter {
   }
 
   // Where the target is made of an input that is data too: what has an input that met no weight subtracted from it.
-  std::vector<std::string> MetBySubtraction(const std::string& loss, const std::map<std::string, Origins>& origins) const {
+  std::vector<std::string> MetBySubtraction(const std::string& loss,
+                                            const std::map<std::string, Origins>& origins) const {
     std::vector<std::string> met;
     const auto is_target = [&](const std::string& name) {
       return !origins.at(name).parameters && !origins.at(name).inputs.empty();
@@ -212,7 +218,8 @@ class InferenceExporter {
              is_target(node.input(0)) != is_target(node.input(1));
     };
     WalkBack(
-        loss, [&](const onnx::NodeProto& node, const std::string&) { return !compares(node) && !ReadsWeight(node, origins); },
+        loss,
+        [&](const onnx::NodeProto& node, const std::string&) { return !compares(node) && !ReadsWeight(node, origins); },
         [&](const onnx::NodeProto& node) {
           if (!compares(node)) return;
           const std::string& prediction = node.input(is_target(node.input(0)) ? 1 : 0);
@@ -331,9 +338,8 @@ class InferenceExporter {
         if (!keep(infos->Get(i).name())) infos->DeleteSubrange(i--, 1);
       }
     };
-    drop(graph_.mutable_value_info(), [&](const std::string& name) {
-      return written.count(name) != 0 || (used_.count(name) != 0 || !inputs_too);
-    });
+    drop(graph_.mutable_value_info(),
+         [&](const std::string& name) { return written.count(name) != 0 || (used_.count(name) != 0 || !inputs_too); });
     if (inputs_too) drop(graph_.mutable_input(), [&](const std::string& name) { return used_.count(name) != 0; });
   }
 

@@ -13,13 +13,14 @@ namespace onnxtrain {
 
 struct InferenceExportOptions {
   // The graph output that is the loss; "" where the loss was appended by training and is not in the file. Not set:
-  // the only output that is declared as a floating-point scalar (one element), as `--loss auto` takes it; none where there
-  // are several or no such outputs.
+  // the only output that is declared as a floating-point scalar (one element), as `--loss auto` takes it; none where
+  // there are several or no such outputs.
   std::optional<std::string> loss;
 };
 
 // Writes `model` with new payloads for the named initializers, changed as follows and not otherwise:
-// - the loss output goes, and with it nodes, initializers and inputs that nothing else needs; where it is the only output,
+// - the loss output goes, and with it nodes, initializers and inputs that nothing else needs; where it is the only
+// output,
 //   what fed it becomes the output: the scores of a classification loss, or the values that meet inputs which are read
 //   after the last weight only (labels), or those from which an input that met no weight is subtracted (a target)
 // - BatchNormalization and Dropout lose their training mode, in functions and branches too

@@ -23,7 +23,9 @@ std::vector<const Tensor*> Constants(const std::vector<Value*>& inputs) {
 // Shape and Size need the type of their input only.
 std::vector<Tensor> EvaluateShape(const std::string& op, const Attributes& attributes, const TensorType& type) {
   if (op == "Size") return {Tensor::Scalar<int64_t>(type.elements())};
-  const auto clamped = [&](int64_t axis) { return std::clamp<int64_t>(axis < 0 ? axis + type.rank() : axis, 0, type.rank()); };
+  const auto clamped = [&](int64_t axis) {
+    return std::clamp<int64_t>(axis < 0 ? axis + type.rank() : axis, 0, type.rank());
+  };
   const int64_t start = clamped(attributes.Int("start", 0));
   const int64_t end = std::max(start, clamped(attributes.Int("end", type.rank())));
   return {Tensor::Ints({type.shape.begin() + start, type.shape.begin() + end})};
@@ -58,13 +60,15 @@ Status ReplaceByConstants(Graph& graph, Node* node, std::vector<Tensor> results,
     made.emplace_back(constant, old->name());
   }
   graph.Erase(node);
-  for (auto& [constant, name] : made) graph.Rename(constant, graph.FindValue(name) == nullptr ? name : constant->name());
+  for (auto& [constant, name] : made)
+    graph.Rename(constant, graph.FindValue(name) == nullptr ? name : constant->name());
   return OkStatus();
 }
 
 std::vector<Node*> NodesAfter(const Graph& graph, const Node* last) {
   std::vector<Node*> nodes;
-  for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend() && at->get() != last; ++at) nodes.push_back(at->get());
+  for (auto at = graph.nodes().rbegin(); at != graph.nodes().rend() && at->get() != last; ++at)
+    nodes.push_back(at->get());
   std::reverse(nodes.begin(), nodes.end());
   return nodes;
 }

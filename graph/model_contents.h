@@ -18,8 +18,8 @@ struct OnnxModel::Contents {
   Contents();
   ~Contents();
 
-  std::unique_ptr<onnx::ModelProto> shell;  // without its graph
-  std::unique_ptr<onnx::GraphProto> graph;  // without its initializers
+  std::unique_ptr<onnx::ModelProto> shell;                  // without its graph
+  std::unique_ptr<onnx::GraphProto> graph;                  // without its initializers
   std::vector<std::unique_ptr<onnx::TensorProto>> tensors;  // its initializers, in order
 
   // Derived from the parts.

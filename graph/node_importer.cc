@@ -15,13 +15,8 @@
 namespace onnxtrain {
 namespace {
 
-using Nodes = google::protobuf::RepeatedPtrField<onnx::NodeProto>;
-
 // Functions that call functions can describe far more nodes than any file holds.
 constexpr int64_t kMaxNodes = 1'000'000;
-constexpr int kMaxDepth = 40;
-
-std::string Domain(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
 
 // All names that the node reads, in its sub-graphs too.
 void CollectReads(const onnx::NodeProto& node, std::unordered_set<std::string>& reads) {
@@ -31,20 +26,6 @@ void CollectReads(const onnx::NodeProto& node, std::unordered_set<std::string>& 
     for (const onnx::NodeProto& inner : attribute.g().node()) CollectReads(inner, reads);
     for (const onnx::ValueInfoProto& output : attribute.g().output()) reads.insert(output.name());
   }
-}
-
-// One flag a node; `needed` grows by what the needed nodes read.
-std::vector<bool> NeededNodes(const Nodes& nodes, std::unordered_set<std::string>& needed) {
-  std::vector<bool> result(static_cast<size_t>(nodes.size()), false);
-  for (int i = nodes.size() - 1; i >= 0; --i) {
-    const bool used = std::any_of(nodes[i].output().begin(), nodes[i].output().end(), [&](const std::string& output) {
-      return !output.empty() && needed.count(output) != 0;
-    });
-    if (!used) continue;
-    result[static_cast<size_t>(i)] = true;
-    CollectReads(nodes[i], needed);
-  }
-  return result;
 }
 
 std::vector<Binding> BoundAll(const std::vector<Value*>& values) {
@@ -60,6 +41,21 @@ std::vector<std::string> OutputNames(const onnx::NodeProto& node, const std::str
 }
 
 }  // namespace
+
+std::string DomainOf(const onnx::NodeProto& node) { return node.domain() == "ai.onnx" ? "" : node.domain(); }
+
+std::vector<bool> NeededNodes(const ProtoNodes& nodes, std::unordered_set<std::string>& needed) {
+  std::vector<bool> result(static_cast<size_t>(nodes.size()), false);
+  for (int i = nodes.size() - 1; i >= 0; --i) {
+    const bool used = std::any_of(nodes[i].output().begin(), nodes[i].output().end(), [&](const std::string& output) {
+      return !output.empty() && needed.count(output) != 0;
+    });
+    if (!used) continue;
+    result[static_cast<size_t>(i)] = true;
+    CollectReads(nodes[i], needed);
+  }
+  return result;
+}
 
 std::unordered_set<std::string> NamesNeededFor(const onnx::GraphProto& body, const std::vector<std::string>& wanted) {
   std::unordered_set<std::string> needed(wanted.begin(), wanted.end());
@@ -127,11 +123,11 @@ Status NodeImporter::ImportNode(const onnx::NodeProto& node, Scope& scope) {
     return InvalidModelError("the model expands to more than " + std::to_string(kMaxNodes) + " nodes");
   }
   Call call{node, scope, {}, 0, node.name(), {}, {}, {}};
-  call.op = (Domain(node).empty() ? "" : Domain(node) + ".") + node.op_type();
+  call.op = (DomainOf(node).empty() ? "" : DomainOf(node) + ".") + node.op_type();
   for (const std::string& output : node.output()) {
     if (call.label.empty()) call.label = output;
   }
-  const auto opset = scope.opsets->find(Domain(node));
+  const auto opset = scope.opsets->find(DomainOf(node));
   call.opset = opset == scope.opsets->end() ? 0 : opset->second;
   call.origin = scope.prefix + call.label + " (" + call.op + ", opset " + std::to_string(call.opset) + ")";
   std::set<size_t> causes;
@@ -189,20 +185,21 @@ Status NodeImporter::BindOutputs(const onnx::NodeProto& node, std::vector<Bindin
 
 NodeImporter::Bindings NodeImporter::Dispatch(Call& call) {
   static const std::set<std::string> kSequenceOps = {
-      "SplitToSequence", "SequenceConstruct", "SequenceEmpty",      "SequenceAt",         "SequenceLength",
-      "SequenceInsert",  "SequenceErase",     "ConcatFromSequence", "OptionalGetElement", "OptionalHasElement",
-      "Optional"};
-  const auto function = functions_.find(FunctionKey(Domain(call.node), call.node.op_type(), call.node.overload()));
+      "SplitToSequence",    "SequenceConstruct",  "SequenceEmpty", "SequenceAt",
+      "SequenceLength",     "SequenceInsert",     "SequenceErase", "ConcatFromSequence",
+      "OptionalGetElement", "OptionalHasElement", "Optional"};
+  const auto function = functions_.find(FunctionKey(DomainOf(call.node), call.node.op_type(), call.node.overload()));
   if (function != functions_.end()) return ImportFunction(*function->second, call.inputs, call.node, call.scope);
   if (call.opset == 0) {
-    return InvalidModelError(call.origin + ": the model does not import the domain '" + Domain(call.node) +
+    return InvalidModelError(call.origin + ": the model does not import the domain '" + DomainOf(call.node) +
                              "', and has no function of that name");
   }
   if (call.node.op_type().empty() || call.node.op_type().find('.') != std::string::npos) {
     return InvalidModelError(call.origin + ": '" + call.node.op_type() + "' is no name of an operator");
   }
   if (IsOwnOp(call.op)) {
-    return InvalidModelError(call.origin + ": operators of onnx-train stand in graphs that were rewritten already; give the "
+    return InvalidModelError(call.origin +
+                             ": operators of onnx-train stand in graphs that were rewritten already; give the "
                              "model that they were made from");
   }
   if (call.op == "If") return ImportIf(call);
@@ -245,13 +242,14 @@ NodeImporter::Bindings NodeImporter::ImportConstant(Call& call) {
 NodeImporter::Bindings NodeImporter::ImportIf(Call& call) {
   const Value* condition = call.input(0);
   if (condition == nullptr || condition->constant() == nullptr || condition->type().elements() != 1) {
-    return InvalidModelError(call.origin + ": which branch is taken depends on data; only conditions that are known when "
+    return InvalidModelError(call.origin +
+                             ": which branch is taken depends on data; only conditions that are known when "
                              "training starts are supported");
   }
   const bool taken = condition->constant()->IntAt(0) != 0;
   const onnx::AttributeProto* attribute = call.Attribute(taken ? "then_branch" : "else_branch");
   if (attribute == nullptr || !attribute->has_g()) return InvalidModelError(call.origin + ": a branch is missing");
-  if (call.scope.depth >= kMaxDepth) return InvalidModelError(call.origin + ": branches nest too deep");
+  if (call.scope.depth >= kMaxImportDepth) return InvalidModelError(call.origin + ": branches nest too deep");
   const onnx::GraphProto& branch = attribute->g();
   Scope scope;
   scope.parent = &call.scope;
@@ -261,8 +259,9 @@ NodeImporter::Bindings NodeImporter::ImportIf(Call& call) {
   scope.depth = call.scope.depth + 1;
   for (const onnx::TensorProto& proto : branch.initializer()) {
     StatusOr<Tensor> tensor = LoadTensor(proto, options_.folder);
-    scope.names[proto.name()] = tensor.ok() ? Bound(graph_.AddConstant(scope.prefix + proto.name(), Widened(*std::move(tensor))))
-                                            : Missing(tensor.status().Prepend(call.origin).message());
+    scope.names[proto.name()] =
+        tensor.ok() ? Bound(graph_.AddConstant(scope.prefix + proto.name(), Widened(*std::move(tensor))))
+                    : Missing(tensor.status().Prepend(call.origin).message());
   }
   std::vector<std::string> wanted;
   for (const onnx::ValueInfoProto& output : branch.output()) wanted.push_back(output.name());
@@ -273,56 +272,6 @@ NodeImporter::Bindings NodeImporter::ImportIf(Call& call) {
     StatusOr<Binding> found = Lookup(name, scope);
     if (!found.ok()) return fatal_ = found.status().Prepend(call.origin);
     outputs.push_back(*std::move(found));
-  }
-  return outputs;
-}
-
-NodeImporter::Bindings NodeImporter::ImportFunction(const onnx::FunctionProto& function,
-                                                    const std::vector<Binding>& inputs, const onnx::NodeProto& call,
-                                                    const Scope& caller) {
-  std::string label = call.name();
-  for (const std::string& output : call.output()) label = label.empty() ? output : label;
-  if (caller.depth >= kMaxDepth) {
-    return fatal_ = InvalidModelError("function '" + function.name() + "' nests too deep; functions must not call themselves");
-  }
-  std::map<std::string, int64_t> opsets = *caller.opsets;
-  for (const onnx::OperatorSetIdProto& opset : function.opset_import()) {
-    opsets[opset.domain() == "ai.onnx" ? "" : opset.domain()] = opset.version();
-  }
-  Scope scope;
-  scope.opsets = &opsets;
-  scope.prefix = caller.prefix + label + "/";
-  scope.depth = caller.depth + 1;
-  for (const onnx::AttributeProto& attribute : function.attribute_proto()) scope.attributes[attribute.name()] = &attribute;
-  for (const onnx::AttributeProto& attribute : call.attribute()) {
-    const auto outer = caller.attributes.find(attribute.ref_attr_name());
-    if (attribute.ref_attr_name().empty()) scope.attributes[attribute.name()] = &attribute;
-    else if (outer != caller.attributes.end()) scope.attributes[attribute.name()] = outer->second;
-  }
-  for (int i = 0; i < function.input_size(); ++i) {
-    const bool given = static_cast<size_t>(i) < inputs.size();
-    scope.names[function.input(i)] = given ? inputs[static_cast<size_t>(i)] : Binding();
-  }
-  std::unordered_set<std::string> names(function.output().begin(), function.output().end());
-  const std::vector<bool> needed = NeededNodes(function.node(), names);
-  for (int i = 0; i < function.node_size(); ++i) {
-    if (!needed[static_cast<size_t>(i)]) continue;
-    fatal_ = ImportNode(function.node(i), scope);
-    if (!fatal_.ok()) return fatal_;
-  }
-  return FunctionOutputs(function, call, scope);
-}
-
-// Bodies leave out the optional outputs that the call leaves out.
-NodeImporter::Bindings NodeImporter::FunctionOutputs(const onnx::FunctionProto& function, const onnx::NodeProto& call,
-                                                     const Scope& scope) {
-  std::vector<Binding> outputs;
-  for (int i = 0; i < function.output_size(); ++i) {
-    outputs.emplace_back();
-    if (i >= call.output_size() || call.output(i).empty()) continue;
-    StatusOr<Binding> found = Lookup(function.output(i), scope);
-    if (!found.ok()) return fatal_ = found.status().Prepend("function '" + function.name() + "'");
-    outputs.back() = *std::move(found);
   }
   return outputs;
 }
@@ -379,7 +328,8 @@ void NodeImporter::KeepScalesNarrow(ImportedNode& node) const {
 // Attributes that name an element type, and those that do so by being absent.
 void NodeImporter::WidenAttributes(ImportedNode& node) const {
   constexpr int64_t kDouble = static_cast<int64_t>(DType::kDouble);
-  const bool has_stash = node.op == "LayerNormalization" || node.op == "RMSNormalization" || node.op == "GroupNormalization";
+  const bool has_stash =
+      node.op == "LayerNormalization" || node.op == "RMSNormalization" || node.op == "GroupNormalization";
   const bool draws = node.op == "RandomNormal" || node.op == "RandomUniform";
   if (has_stash && node.opset >= (node.op == "GroupNormalization" ? 21 : 17)) {
     node.attributes.Set("stash_type", kDouble);
@@ -404,7 +354,7 @@ void NodeImporter::WidenAttributes(ImportedNode& node) const {
 Status NodeImporter::CheckForm(const Call& call) {
   onnx::NodeProto node;
   node.set_op_type(call.node.op_type());
-  node.set_domain(Domain(call.node));
+  node.set_domain(DomainOf(call.node));
   *node.mutable_output() = call.node.output();
   for (const Binding& binding : call.inputs) node.add_input(binding.value == nullptr ? "" : binding.value->name());
   for (const auto& [name, attribute] : call.attributes) {
@@ -431,40 +381,17 @@ NodeImporter::Bindings NodeImporter::ImportGeneric(Call& call) {
   return BoundAll(values);
 }
 
-// The schema's function body in the place of an operator that is known by its schema alone, unless it evaluates away.
-StatusOr<std::optional<std::vector<Binding>>> NodeImporter::ImportBody(Call& call) {
-  const bool constant = std::all_of(call.inputs.begin(), call.inputs.end(), [](const Binding& binding) {
-    return binding.value == nullptr || binding.value->constant() != nullptr;
-  });
-  if (constant && CanEvaluate(call.op)) return std::optional<std::vector<Binding>>();
-  calls_.push_back(std::make_unique<onnx::NodeProto>(call.node));
-  onnx::NodeProto& node = *calls_.back();
-  node.set_domain(Domain(call.node));
-  node.clear_attribute();
-  for (const auto& [name, attribute] : call.attributes) {
-    onnx::AttributeProto* made = node.add_attribute();
-    *made = *attribute;
-    made->set_name(name);
-  }
-  std::vector<TensorType> types;
-  for (const Binding& binding : call.inputs) types.push_back(binding.value == nullptr ? TensorType{} : binding.value->type());
-  StatusOr<std::unique_ptr<onnx::FunctionProto>> body = SchemaFunctionBody(node, types, static_cast<int>(call.opset));
-  if (!body.ok()) return body.status().Prepend(call.origin);
-  if (*body == nullptr) return std::optional<std::vector<Binding>>();
-  bodies_.push_back(*std::move(body));
-  ASSIGN_OR_RETURN(std::vector<Binding> outputs, ImportFunction(*bodies_.back(), call.inputs, node, call.scope));
-  return std::optional<std::vector<Binding>>(std::move(outputs));
-}
-
 StatusOr<std::vector<Value*>> NodeImporter::Emit(const Call& call, std::string op, std::vector<Value*> inputs,
                                                  Attributes attributes, std::vector<std::string> outputs) {
-  ImportedNode node{std::move(op), kCanonicalOpset, std::move(attributes), std::move(inputs), std::move(outputs), call.origin};
+  ImportedNode node{std::move(op),     kCanonicalOpset,    std::move(attributes),
+                    std::move(inputs), std::move(outputs), call.origin};
   return AppendLifted(graph_, std::move(node), options_.max_constant_elements);
 }
 
-StatusOr<Value*> NodeImporter::EmitOne(const Call& call, std::string op, std::vector<Value*> inputs, Attributes attributes) {
-  ASSIGN_OR_RETURN(const std::vector<Value*> values,
-                   Emit(call, std::move(op), std::move(inputs), std::move(attributes), {call.scope.prefix + call.label}));
+StatusOr<Value*> NodeImporter::EmitOne(const Call& call, std::string op, std::vector<Value*> inputs,
+                                       Attributes attributes) {
+  ASSIGN_OR_RETURN(const std::vector<Value*> values, Emit(call, std::move(op), std::move(inputs), std::move(attributes),
+                                                          {call.scope.prefix + call.label}));
   return values[0];
 }
 

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Nodes of the file, one after the other, into a Graph. Shared by the reader and by function inlining.
 //
-// Names resolve to bindings: a value of the graph, a sequence of values (sequences exist here only), or nothing, with the
-// reasons why. A node that cannot be imported does not stop the import: what depends on it has no binding, and whoever
-// needs such a name reports the reasons. So nodes in branches not taken, or whose results fold away, never matter.
+// Names resolve to bindings: a value of the graph, a sequence of values (sequences exist here only), or nothing, with
+// the reasons why. A node that cannot be imported does not stop the import: what depends on it has no binding, and
+// whoever needs such a name reports the reasons. So nodes in branches not taken, or whose results fold away, never
+// matter.
 #ifndef ONNXTRAIN_GRAPH_NODE_IMPORTER_H_
 #define ONNXTRAIN_GRAPH_NODE_IMPORTER_H_
 
@@ -33,23 +34,23 @@ namespace onnxtrain {
 struct Binding {
   enum class Kind : uint8_t { kValue, kSequence, kMissing };
   Kind kind = Kind::kValue;
-  Value* value = nullptr;          // kValue; null: an omitted optional
-  std::vector<Value*> elements;    // kSequence
-  std::set<size_t> causes;         // kMissing: indices into NodeImporter::causes()
+  Value* value = nullptr;        // kValue; null: an omitted optional
+  std::vector<Value*> elements;  // kSequence
+  std::set<size_t> causes;       // kMissing: indices into NodeImporter::causes()
 };
 
 // One level of names: the main graph, a branch, or a function body.
 struct Scope {
   // Consulted when a name is not found, for what is made on demand (initializers). May be null.
   std::function<StatusOr<std::optional<Binding>>(const std::string&)> on_demand;
-  const Scope* parent = nullptr;      // enclosing graph, for branches
+  const Scope* parent = nullptr;  // enclosing graph, for branches
   std::unordered_map<std::string, Binding> names;
   const std::map<std::string, int64_t>* opsets = nullptr;
   // In a function: attributes of the call, by formal name.
   std::map<std::string, const onnx::AttributeProto*> attributes;
-  std::string prefix;                 // of value names and origins: "" in the main graph
-  bool main = false;                  // values take exactly the names of the file
-  std::set<std::string> keep_apart;   // names that must be values of their own, though an Identity writes them
+  std::string prefix;                // of value names and origins: "" in the main graph
+  bool main = false;                 // values take exactly the names of the file
+  std::set<std::string> keep_apart;  // names that must be values of their own, though an Identity writes them
   int depth = 0;
 };
 
@@ -111,8 +112,8 @@ class NodeImporter {
   StatusOr<ImportedNode> ToImported(const Call& call) const;
   void WidenAttributes(ImportedNode& node) const;
   void KeepScalesNarrow(ImportedNode& node) const;
-  StatusOr<std::vector<Value*>> Emit(const Call& call, std::string op, std::vector<Value*> inputs, Attributes attributes,
-                                     std::vector<std::string> outputs);
+  StatusOr<std::vector<Value*>> Emit(const Call& call, std::string op, std::vector<Value*> inputs,
+                                     Attributes attributes, std::vector<std::string> outputs);
   StatusOr<Value*> EmitOne(const Call& call, std::string op, std::vector<Value*> inputs, Attributes attributes);
   StatusOr<int64_t> ConstantInt(const Call& call, size_t input) const;
 

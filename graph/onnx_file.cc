@@ -98,7 +98,8 @@ Status ReadModelFile(const std::string& path, onnx::ModelProto* model) {
   if (!S_ISREG(facts.st_mode)) return UsageError("the model is not a file");
   if (IsTextName(path)) return ReadTextFile(path, model);
   if (facts.st_size > std::numeric_limits<int>::max()) {
-    return InvalidModelError("the file has more than 2 GiB, which protobuf cannot hold; save the model with external data");
+    return InvalidModelError(
+        "the file has more than 2 GiB, which protobuf cannot hold; save the model with external data");
   }
   return ParseStream(stream, model) ? OkStatus() : NoModel(FirstBytes(path));
 }

@@ -21,8 +21,8 @@ Status ParseModelBytes(std::string_view bytes, onnx::ModelProto* model);
 // ONNX's textual syntax; InvalidModel with line and column.
 Status ParseModelText(std::string_view text, onnx::ModelProto* model);
 
-// Writes beside `path` and renames: the file appears whole or not at all, flushed to disk. ResourceExhausted when the disk
-// is full, Internal for other failures, both with the path.
+// Writes beside `path` and renames: the file appears whole or not at all, flushed to disk. ResourceExhausted when the
+// disk is full, Internal for other failures, both with the path.
 class AtomicFile {
  public:
   static StatusOr<AtomicFile> Create(const std::string& path);

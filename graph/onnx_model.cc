@@ -90,11 +90,14 @@ Status CheckTensorsOfNodes(const google::protobuf::RepeatedPtrField<onnx::NodePr
                            const std::string& folder) {
   for (const onnx::NodeProto& node : nodes) {
     for (const onnx::AttributeProto& attribute : node.attribute()) {
-      const std::string where = "node '" + node.name() + "' (" + OpName(node) + "), attribute '" + attribute.name() + "'";
+      const std::string where =
+          "node '" + node.name() + "' (" + OpName(node) + "), attribute '" + attribute.name() + "'";
       if (attribute.has_t()) RETURN_IF_ERROR(CheckTensor(attribute.t(), folder).Prepend(where));
-      for (const onnx::TensorProto& tensor : attribute.tensors()) RETURN_IF_ERROR(CheckTensor(tensor, folder).Prepend(where));
+      for (const onnx::TensorProto& tensor : attribute.tensors())
+        RETURN_IF_ERROR(CheckTensor(tensor, folder).Prepend(where));
       if (attribute.has_g()) RETURN_IF_ERROR(CheckTensorsOf(attribute.g(), folder).Prepend(where));
-      for (const onnx::GraphProto& graph : attribute.graphs()) RETURN_IF_ERROR(CheckTensorsOf(graph, folder).Prepend(where));
+      for (const onnx::GraphProto& graph : attribute.graphs())
+        RETURN_IF_ERROR(CheckTensorsOf(graph, folder).Prepend(where));
     }
   }
   return OkStatus();
@@ -209,12 +212,12 @@ void OnnxModel::DeriveInitializers() {
   for (const auto& tensor : contents_->tensors) {
     ModelInitializer& made = contents_->initializers.emplace_back();
     made.name = tensor->name();
-    made.type_text = OnnxTypeName(tensor->data_type()) +
-                     ToString(Shape(tensor->dims().begin(), tensor->dims().end()));
+    made.type_text = OnnxTypeName(tensor->data_type()) + ToString(Shape(tensor->dims().begin(), tensor->dims().end()));
     const StatusOr<TensorType> type = TensorTypeFromProto(*tensor);
     if (type.ok()) made.type = *type;
     made.external = tensor->data_location() == onnx::TensorProto::EXTERNAL;
-    for (const onnx::StringStringEntryProto& entry : tensor->metadata_props()) made.metadata[entry.key()] = entry.value();
+    for (const onnx::StringStringEntryProto& entry : tensor->metadata_props())
+      made.metadata[entry.key()] = entry.value();
     contents_->tensor_index[made.name] = contents_->tensor_index.size();
   }
   const auto add_metadata = [this](const onnx::ValueInfoProto& info, bool input) {

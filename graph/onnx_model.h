@@ -33,25 +33,26 @@ struct ModelDim {
 struct ModelValue {
   std::string name;
   std::string type;  // as ONNX text: "float[batch,784]", "seq(float[?])"; "" where the file declares none
-  DType dtype = DType::kUndefined;  // of a tensor whose elements we hold
+  DType dtype = DType::kUndefined;            // of a tensor whose elements we hold
   std::optional<std::vector<ModelDim>> dims;  // none: unknown rank
 };
 
 struct ModelInitializer {
   std::string name;
-  TensorType type;   // unknown for element types we do not hold; `type_text` has them
+  TensorType type;  // unknown for element types we do not hold; `type_text` has them
   std::string type_text;
-  bool external = false;      // its bytes are in another file
-  bool also_input = false;    // listed among the graph's inputs too (IR 3, or by choice of the exporter)
-  // metadata_props of its value_info and of the tensor: "pkg.torch.export.graph_signature.InputSpec.kind" : "PARAMETER".
+  bool external = false;    // its bytes are in another file
+  bool also_input = false;  // listed among the graph's inputs too (IR 3, or by choice of the exporter)
+  // metadata_props of its value_info and of the tensor: "pkg.torch.export.graph_signature.InputSpec.kind" :
+  // "PARAMETER".
   std::map<std::string, std::string> metadata;
 };
 
 // A node of the main graph; for looking at only.
 struct ModelNode {
   std::string name;
-  std::string op;  // with the domain and a point in front unless it is the default one
-  std::vector<std::string> inputs;   // "" where omitted
+  std::string op;                   // with the domain and a point in front unless it is the default one
+  std::vector<std::string> inputs;  // "" where omitted
   std::vector<std::string> outputs;
   std::map<std::string, int64_t> ints;  // its integer attributes
   // "/h.0/attn/MatMul (MatMul, opset 17)": how messages name it.
@@ -69,10 +70,10 @@ struct ModeNode {
 // Move-only. Holds the parsed file (about its size in memory). Not thread-safe; const members may run concurrently.
 class OnnxModel {
  public:
-  // Binary .onnx, or ONNX text where the name ends in .onnxtxt or .txt. External data must lie in the model's folder: absolute
-  // paths, "..", links of any kind, ranges past the end of the file and lengths that disagree with the dimensions
-  // are refused here. Usage when the file does not exist, InvalidModel for what is wrong inside it (with the byte offset
-  // where parsing stopped), never a crash.
+  // Binary .onnx, or ONNX text where the name ends in .onnxtxt or .txt. External data must lie in the model's folder:
+  // absolute paths, "..", links of any kind, ranges past the end of the file and lengths that disagree with the
+  // dimensions are refused here. Usage when the file does not exist, InvalidModel for what is wrong inside it (with the
+  // byte offset where parsing stopped), never a crash.
   static StatusOr<OnnxModel> Load(const std::string& path);
   // From bytes in memory; `folder` is where external data is looked for, "" allows none. `name` is for messages.
   static StatusOr<OnnxModel> Parse(std::string_view bytes, const std::string& folder, const std::string& name);
@@ -101,11 +102,11 @@ class OnnxModel {
   // Parts of the file that have no effect here: sharding annotations, quantization annotations.
   std::vector<std::string> ignored() const;
 
-  // Identity nodes on initializers: output name -> initializer. An exporter merged equal tensors; training the file as it is
-  // trains them tied.
+  // Identity nodes on initializers: output name -> initializer. An exporter merged equal tensors; training the file as
+  // it is trains them tied.
   const std::map<std::string, std::string>& tied_names() const;
-  // Gives each of tied_names() an initializer of its own, under the output's name, and drops the Identity. The names that
-  // were made. What Save writes then differs from the file by exactly that.
+  // Gives each of tied_names() an initializer of its own, under the output's name, and drops the Identity. The names
+  // that were made. What Save writes then differs from the file by exactly that.
   std::vector<std::string> Untie();
 
   // Bytes of an initializer. InvalidModel when unknown or unreadable.

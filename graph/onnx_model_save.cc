@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Writing the user's model back. The file is put together from its three parts (graph/model_contents.h): protobuf allows a
-// message's fields in any order, so the graph is written as its structure followed by one initializer after the other,
-// and at most one payload is copied at a time.
+// Writing the user's model back. The file is put together from its three parts (graph/model_contents.h): protobuf
+// allows a message's fields in any order, so the graph is written as its structure followed by one initializer after
+// the other, and at most one payload is copied at a time.
 #include <onnx/onnx_pb.h>
 #include <unistd.h>
 
@@ -56,8 +56,8 @@ class ModelWriter {
   using Updates = std::map<std::string, const Tensor*>;
 
   ModelWriter(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
-              const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
-              const Updates& updates, const std::string& path)
+              const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder, const Updates& updates,
+              const std::string& path)
       : shell_(shell), graph_(graph), tensors_(tensors), folder_(folder), updates_(updates), path_(path) {}
 
   Status Run() {
@@ -173,7 +173,9 @@ class ModelWriter {
     return file.Commit();
   }
 
-  static Status WriteString(AtomicFile& file, const std::string& bytes) { return file.Write(bytes.data(), bytes.size()); }
+  static Status WriteString(AtomicFile& file, const std::string& bytes) {
+    return file.Write(bytes.data(), bytes.size());
+  }
 
   // The data of the model that was replaced, unless it is what this model was read from.
   void RemoveOldData() const {

@@ -21,20 +21,32 @@ void CopyField(const Field& field, Tensor& tensor) {
 
 void CopyTyped(const onnx::TensorProto& proto, Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return CopyField<float>(proto.float_data(), tensor);
-    case DType::kDouble: return CopyField<double>(proto.double_data(), tensor);
-    case DType::kInt64: return CopyField<int64_t>(proto.int64_data(), tensor);
-    case DType::kUint64: return CopyField<uint64_t>(proto.uint64_data(), tensor);
-    case DType::kUint32: return CopyField<uint32_t>(proto.uint64_data(), tensor);
-    case DType::kInt32: return CopyField<int32_t>(proto.int32_data(), tensor);
-    case DType::kInt16: return CopyField<int16_t>(proto.int32_data(), tensor);
-    case DType::kInt8: return CopyField<int8_t>(proto.int32_data(), tensor);
-    case DType::kUint8: return CopyField<uint8_t>(proto.int32_data(), tensor);
+    case DType::kFloat:
+      return CopyField<float>(proto.float_data(), tensor);
+    case DType::kDouble:
+      return CopyField<double>(proto.double_data(), tensor);
+    case DType::kInt64:
+      return CopyField<int64_t>(proto.int64_data(), tensor);
+    case DType::kUint64:
+      return CopyField<uint64_t>(proto.uint64_data(), tensor);
+    case DType::kUint32:
+      return CopyField<uint32_t>(proto.uint64_data(), tensor);
+    case DType::kInt32:
+      return CopyField<int32_t>(proto.int32_data(), tensor);
+    case DType::kInt16:
+      return CopyField<int16_t>(proto.int32_data(), tensor);
+    case DType::kInt8:
+      return CopyField<int8_t>(proto.int32_data(), tensor);
+    case DType::kUint8:
+      return CopyField<uint8_t>(proto.int32_data(), tensor);
     case DType::kUint16:
     case DType::kFloat16:
-    case DType::kBfloat16: return CopyField<uint16_t>(proto.int32_data(), tensor);
-    case DType::kBool: return CopyField<bool>(proto.int32_data(), tensor);
-    default: break;
+    case DType::kBfloat16:
+      return CopyField<uint16_t>(proto.int32_data(), tensor);
+    case DType::kBool:
+      return CopyField<bool>(proto.int32_data(), tensor);
+    default:
+      break;
   }
   internal::CheckFailed(__FILE__, __LINE__, "element type", ToString(tensor.type()));
 }
@@ -48,12 +60,17 @@ void CopyRaw(const onnx::TensorProto& proto, Tensor& tensor) {
 
 int64_t TypedElements(const onnx::TensorProto& proto, DType dtype) {
   switch (dtype) {
-    case DType::kFloat: return proto.float_data_size();
-    case DType::kDouble: return proto.double_data_size();
-    case DType::kInt64: return proto.int64_data_size();
+    case DType::kFloat:
+      return proto.float_data_size();
+    case DType::kDouble:
+      return proto.double_data_size();
+    case DType::kInt64:
+      return proto.int64_data_size();
     case DType::kUint64:
-    case DType::kUint32: return proto.uint64_data_size();
-    default: return proto.int32_data_size();
+    case DType::kUint32:
+      return proto.uint64_data_size();
+    default:
+      return proto.int32_data_size();
   }
 }
 
@@ -166,18 +183,25 @@ void TensorToProto(const Tensor& tensor, std::string_view name, onnx::TensorProt
 
 StatusOr<AttributeValue> AttributeFromProto(const onnx::AttributeProto& proto) {
   switch (proto.type()) {
-    case onnx::AttributeProto::INT: return AttributeValue(static_cast<int64_t>(proto.i()));
-    case onnx::AttributeProto::FLOAT: return AttributeValue(proto.f());
-    case onnx::AttributeProto::STRING: return AttributeValue(proto.s());
-    case onnx::AttributeProto::INTS: return AttributeValue(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
-    case onnx::AttributeProto::FLOATS: return AttributeValue(ToVector(proto.floats()));
-    case onnx::AttributeProto::STRINGS: return AttributeValue(ToVector(proto.strings()));
+    case onnx::AttributeProto::INT:
+      return AttributeValue(static_cast<int64_t>(proto.i()));
+    case onnx::AttributeProto::FLOAT:
+      return AttributeValue(proto.f());
+    case onnx::AttributeProto::STRING:
+      return AttributeValue(proto.s());
+    case onnx::AttributeProto::INTS:
+      return AttributeValue(std::vector<int64_t>(proto.ints().begin(), proto.ints().end()));
+    case onnx::AttributeProto::FLOATS:
+      return AttributeValue(ToVector(proto.floats()));
+    case onnx::AttributeProto::STRINGS:
+      return AttributeValue(ToVector(proto.strings()));
     case onnx::AttributeProto::TENSOR: {
       StatusOr<Tensor> tensor = TensorFromProto(proto.t());
       if (!tensor.ok()) return tensor.status().Prepend("attribute '" + proto.name() + "'");
       return AttributeValue(*std::move(tensor));
     }
-    default: break;
+    default:
+      break;
   }
   return InvalidModelError("attribute '" + proto.name() + "' of kind " +
                            (onnx::AttributeProto_AttributeType_IsValid(proto.type())

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Between ONNX's protobuf messages and our own types. For sources of this folder only; the messages are only named here,
-// so that no other file compiles them.
+// Between ONNX's protobuf messages and our own types. For sources of this folder only; the messages are only named
+// here, so that no other file compiles them.
 #ifndef ONNXTRAIN_GRAPH_ONNX_PROTO_H_
 #define ONNXTRAIN_GRAPH_ONNX_PROTO_H_
 
@@ -24,8 +24,8 @@ DType DTypeFromOnnx(int data_type);
 // "float", also for types that DType lacks: "float8e4m3fn". For messages.
 std::string OnnxTypeName(int data_type);
 
-// The tensor's bytes, from raw_data or the typed fields. Fails with InvalidModel and the tensor's name on dimensions that
-// are negative or overflow, on a payload of another length, on types we do not hold and on external data (which
+// The tensor's bytes, from raw_data or the typed fields. Fails with InvalidModel and the tensor's name on dimensions
+// that are negative or overflow, on a payload of another length, on types we do not hold and on external data (which
 // graph/external_data.h reads).
 StatusOr<Tensor> TensorFromProto(const onnx::TensorProto& proto);
 // The type that dims and data_type claim, with the same checks; the payload is not looked at.

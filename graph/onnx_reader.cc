@@ -112,7 +112,8 @@ class Specializer {
     }
     ASSIGN_OR_RETURN(const auto types, BindInputs(inputs, DeclaredDTypes(inputs), options_.dims));
     for (const ModelValue& input : inputs) {
-      if (graph_.FindValue(input.name) != nullptr) return InvalidModelError("two inputs are named '" + input.name + "'");
+      if (graph_.FindValue(input.name) != nullptr)
+        return InvalidModelError("two inputs are named '" + input.name + "'");
       TensorType type = types.at(input.name);
       type.dtype = importer_.Widened(type.dtype);
       const auto content = options_.constants.find(input.name);
@@ -174,7 +175,8 @@ class Specializer {
     if (causes.empty()) return OkStatus();
     std::string text;
     for (const size_t cause : causes) text += (causes.size() == 1 ? "" : "\n  ") + importer_.causes()[cause];
-    return InvalidModelError(causes.size() == 1 ? text : std::to_string(causes.size()) + " nodes cannot be used:" + text);
+    return InvalidModelError(causes.size() == 1 ? text
+                                                : std::to_string(causes.size()) + " nodes cannot be used:" + text);
   }
 
   void RemoveUnused() {

@@ -45,7 +45,8 @@ struct SpecializeOptions {
 // Inputs and states that nothing needs are left out. Fails with
 // - Usage: an unbound dimension (named, with its input), an unknown name in `inputs` or `outputs`;
 // - InvalidData: a type in `inputs` that the declared one does not allow;
-// - InvalidModel: operators that cannot be imported (all of them, with their nodes), shapes that depend on data, control
+// - InvalidModel: operators that cannot be imported (all of them, with their nodes), shapes that depend on data,
+// control
 //   flow that depends on data, a file that is not a valid graph.
 StatusOr<Graph> Specialize(const OnnxModel& model, const SpecializeOptions& options);
 

@@ -80,8 +80,10 @@ class GraphWriter {
       if (written.count(state->name()) != 0) continue;
       const StateEntry* entry = program_.FindState(state->name());
       const bool whole = entry != nullptr && entry->bucket < 0;
-      if (whole) AddTensor(state->name(), Tensor(state->type()));  // starts as zero
-      else AddInfo(*state, proto_.add_input());
+      if (whole)
+        AddTensor(state->name(), Tensor(state->type()));  // starts as zero
+      else
+        AddInfo(*state, proto_.add_input());
     }
     for (const Value* constant : graph_.constants()) AddTensor(constant->name(), *constant->constant());
   }

@@ -12,8 +12,8 @@
 namespace onnxtrain {
 
 // States are initializers where their initial value is known or zero by definition, else inputs of the graph (parts of
-// many tensors that Layout names; their values stand as "initial:<role>/<parameter>"). Appears whole or not at all; large
-// tensors go to "<file>.data" when the file would exceed 2 GiB. CHECKs that the graph exists.
+// many tensors that Layout names; their values stand as "initial:<role>/<parameter>"). Appears whole or not at all;
+// large tensors go to "<file>.data" when the file would exceed 2 GiB. CHECKs that the graph exists.
 Status WriteOnnx(const Program& program, std::string_view graph, const std::string& path);
 
 }  // namespace onnxtrain

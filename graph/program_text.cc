@@ -37,9 +37,9 @@ std::vector<std::string_view> SplitSections(std::string_view text) {
 }
 
 std::optional<StateClass> StateClassFromName(std::string_view name) {
-  for (const StateClass known : {StateClass::kParameter, StateClass::kFrozen, StateClass::kBuffer,
-                                 StateClass::kOptimizerState, StateClass::kCounter, StateClass::kAccumulator,
-                                 StateClass::kReplica}) {
+  for (const StateClass known :
+       {StateClass::kParameter, StateClass::kFrozen, StateClass::kBuffer, StateClass::kOptimizerState,
+        StateClass::kCounter, StateClass::kAccumulator, StateClass::kReplica}) {
     if (NameOf(known) == name) return known;
   }
   return std::nullopt;
@@ -172,8 +172,10 @@ class ProgramReader {
       if (canonical.empty()) {
         const StateEntry* entry = program_.FindState(name);
         if (entry == nullptr || entry->bucket >= 0) {
-          return InvalidModelError("'" + name + "' is a bucket and has no initial value of its own; give those of its "
-                                   "parameters, named '" + std::string(kInitialPrefix) + "<role>/<parameter>'");
+          return InvalidModelError("'" + name +
+                                   "' is a bucket and has no initial value of its own; give those of its "
+                                   "parameters, named '" +
+                                   std::string(kInitialPrefix) + "<role>/<parameter>'");
         }
         canonical = CanonicalName(*entry);
       }

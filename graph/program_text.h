@@ -23,8 +23,8 @@
 namespace onnxtrain {
 
 struct TextOptions {
-  // Prints every tensor. Otherwise one of more than 16 elements is printed as its type and a hash in a comment: enough to
-  // compare by, but a constant printed so cannot be read back.
+  // Prints every tensor. Otherwise one of more than 16 elements is printed as its type and a hash in a comment: enough
+  // to compare by, but a constant printed so cannot be read back.
   bool full = false;
 };
 

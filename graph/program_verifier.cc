@@ -73,8 +73,8 @@ class ProgramVerifier {
   Status CheckCanonicalNames() const {
     std::set<std::string> names;
     for (const StateEntry& entry : program_.states()) {
-      const std::string canonical = entry.bucket < 0 ? CanonicalName(entry)
-                                                     : entry.role + " of bucket " + std::to_string(entry.bucket);
+      const std::string canonical =
+          entry.bucket < 0 ? CanonicalName(entry) : entry.role + " of bucket " + std::to_string(entry.bucket);
       if (!names.insert(canonical).second) return InternalError("two states hold '" + canonical + "'");
     }
     return OkStatus();
@@ -87,8 +87,8 @@ class ProgramVerifier {
     for (const LayoutParameter& parameter : layout_.parameters()) {
       const auto found = program_.initial.find("parameter/" + parameter.name);
       if (found == program_.initial.end() || found->second.shape() == parameter.type.shape) continue;
-      return InternalError("the initial value of '" + parameter.name + "' has shape " + ToString(found->second.shape()) +
-                           ", the Layout says " + ToString(parameter.type.shape));
+      return InternalError("the initial value of '" + parameter.name + "' has shape " +
+                           ToString(found->second.shape()) + ", the Layout says " + ToString(parameter.type.shape));
     }
     return OkStatus();
   }
@@ -123,8 +123,8 @@ class ProgramVerifier {
   }
 
   Status CheckBucketNode(const Node& node) const {
-    const int64_t world_size = IsOwnOp(node.op()) ? node.attributes().Int("world_size", program_.world_size)
-                                                  : program_.world_size;
+    const int64_t world_size =
+        IsOwnOp(node.op()) ? node.attributes().Int("world_size", program_.world_size) : program_.world_size;
     if (world_size != program_.world_size) {
       return InternalError("world_size is " + std::to_string(world_size) + ", the program's is " +
                            std::to_string(program_.world_size));

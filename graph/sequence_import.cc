@@ -26,7 +26,8 @@ StatusOr<std::vector<int64_t>> SplitSizes(const std::string& origin, const Tenso
   }
   const int64_t chunk = split == nullptr ? 1 : split->elements() == 1 ? split->IntAt(0) : 0;
   if (chunk <= 0) return InvalidModelError(origin + ": it splits into parts of size " + std::to_string(chunk));
-  if (size / chunk >= kMaxElements) return InvalidModelError(origin + ": more than " + std::to_string(kMaxElements) + " parts");
+  if (size / chunk >= kMaxElements)
+    return InvalidModelError(origin + ": more than " + std::to_string(kMaxElements) + " parts");
   std::vector<int64_t> sizes;
   for (int64_t begin = 0; begin < size; begin += chunk) sizes.push_back(std::min(chunk, size - begin));
   return sizes;

@@ -23,7 +23,8 @@ StatusOr<TensorType> DeclaredType(const onnx::ValueInfoProto& info) {
     type.shape.push_back(dim.dim_value());
   }
   if (!concrete) {
-    return InvalidModelError("'" + info.name() + "' needs a type with known dimensions, such as float[2,3] (a scalar: float)");
+    return InvalidModelError("'" + info.name() +
+                             "' needs a type with known dimensions, such as float[2,3] (a scalar: float)");
   }
   return type;
 }

@@ -50,20 +50,31 @@ std::string ElementsText(const Tensor& tensor) {
 // 16-bit floats as their bits, as ONNX's parser reads them.
 std::string ElementsText(const Tensor& tensor) {
   switch (tensor.dtype()) {
-    case DType::kFloat: return ElementsText<float>(tensor);
-    case DType::kDouble: return ElementsText<double>(tensor);
-    case DType::kInt8: return ElementsText<int8_t>(tensor);
-    case DType::kInt16: return ElementsText<int16_t>(tensor);
-    case DType::kInt32: return ElementsText<int32_t>(tensor);
-    case DType::kInt64: return ElementsText<int64_t>(tensor);
+    case DType::kFloat:
+      return ElementsText<float>(tensor);
+    case DType::kDouble:
+      return ElementsText<double>(tensor);
+    case DType::kInt8:
+      return ElementsText<int8_t>(tensor);
+    case DType::kInt16:
+      return ElementsText<int16_t>(tensor);
+    case DType::kInt32:
+      return ElementsText<int32_t>(tensor);
+    case DType::kInt64:
+      return ElementsText<int64_t>(tensor);
     case DType::kUint8:
-    case DType::kBool: return ElementsText<uint8_t>(tensor);
+    case DType::kBool:
+      return ElementsText<uint8_t>(tensor);
     case DType::kUint16:
     case DType::kFloat16:
-    case DType::kBfloat16: return ElementsText<uint16_t>(tensor);
-    case DType::kUint32: return ElementsText<uint32_t>(tensor);
-    case DType::kUint64: return ElementsText<uint64_t>(tensor);
-    default: break;
+    case DType::kBfloat16:
+      return ElementsText<uint16_t>(tensor);
+    case DType::kUint32:
+      return ElementsText<uint32_t>(tensor);
+    case DType::kUint64:
+      return ElementsText<uint64_t>(tensor);
+    default:
+      break;
   }
   internal::CheckFailed(__FILE__, __LINE__, "printable element type", ToString(tensor.type()));
 }
@@ -88,9 +99,10 @@ struct AttributeText {
 
 std::string AttributesText(const Attributes& attributes) {
   if (attributes.entries().empty()) return "";
-  return "<" + Joined(attributes.entries(), [](const auto& entry) {
-           return entry.first + std::visit(AttributeText{}, entry.second);
-         }) + "> ";
+  return "<" +
+         Joined(attributes.entries(),
+                [](const auto& entry) { return entry.first + std::visit(AttributeText{}, entry.second); }) +
+         "> ";
 }
 
 std::string NamesText(const std::vector<Value*>& values) {
@@ -103,7 +115,8 @@ std::string NodeText(const Node& node) {
 }
 
 std::string SignatureText(const std::vector<Value*>& values) {
-  return "(" + Joined(values, [](const Value* value) { return TypeText(value->type()) + " " + NameText(value->name()); }) +
+  return "(" +
+         Joined(values, [](const Value* value) { return TypeText(value->type()) + " " + NameText(value->name()); }) +
          ")";
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a valid graph and a valid Program are. Passes are run between two verifications; the runtime accepts nothing that
-// was not verified. Every rule has a message that names the node or value, and kInternal as its code: a broken rule is a
-// pass's mistake, never the user's.
+// What a valid graph and a valid Program are. Passes are run between two verifications; the runtime accepts nothing
+// that was not verified. Every rule has a message that names the node or value, and kInternal as its code: a broken
+// rule is a pass's mistake, never the user's.
 #ifndef ONNXTRAIN_GRAPH_VERIFIER_H_
 #define ONNXTRAIN_GRAPH_VERIFIER_H_
 
@@ -18,7 +18,8 @@ namespace onnxtrain {
 Status VerifyGraph(const Graph& graph);
 
 // VerifyGraph of every graph, and
-// - states of graphs are in the table with equal types; table entries are complete; no two are the same canonical tensor
+// - states of graphs are in the table with equal types; table entries are complete; no two are the same canonical
+// tensor
 // - world size, buckets and offsets of nodes and table agree with the Layout
 // - initial values have the type of their canonical tensor
 // - "eval" updates nothing; "zero_<graph>" issues the collectives of <graph>, in the same order

@@ -73,11 +73,16 @@ class Walker {
     uint64_t value = 0;
     if (number == 0) return Fail(path, "a field with the number 0");
     switch (tag & 7) {
-      case 0: return Varint(end, path, value);
-      case 1: return Skip(8, end, path);
-      case 5: return Skip(4, end, path);
-      case 2: break;
-      default: return Fail(path, "field " + std::to_string(number) + " has the unknown wire type " + std::to_string(tag & 7));
+      case 0:
+        return Varint(end, path, value);
+      case 1:
+        return Skip(8, end, path);
+      case 5:
+        return Skip(4, end, path);
+      case 2:
+        break;
+      default:
+        return Fail(path, "field " + std::to_string(number) + " has the unknown wire type " + std::to_string(tag & 7));
     }
     const size_t start = position_;
     if (!Varint(end, path, value)) return false;

@@ -9,7 +9,8 @@
 
 namespace onnxtrain {
 
-// "byte 1234, in graph.node[12].attribute[0]: a length of 99 runs past the end at byte 1300", or "" where the structure is sound.
+// "byte 1234, in graph.node[12].attribute[0]: a length of 99 runs past the end at byte 1300", or "" where the structure
+// is sound.
 std::string FindWireError(std::string_view bytes);
 
 }  // namespace onnxtrain

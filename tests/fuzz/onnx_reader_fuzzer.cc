@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Feeds the ONNX reader what libFuzzer finds. Needs no corpus: now and then a mutation starts from one of the models that
-// the seeded tests use.
-//   cmake --preset fuzz && ninja -C build/fuzz onnx_reader_fuzzer && build/fuzz/bin/onnx_reader_fuzzer -max_total_time=60
+// Feeds the ONNX reader what libFuzzer finds. Needs no corpus: now and then a mutation starts from one of the models
+// that the seeded tests use.
+//   cmake --preset fuzz && ninja -C build/fuzz onnx_reader_fuzzer && build/fuzz/bin/onnx_reader_fuzzer
+//   -max_total_time=60
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

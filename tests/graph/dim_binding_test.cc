@@ -24,14 +24,16 @@ TEST(EvaluateDim, ReadsExpressions) {
 
 TEST(EvaluateDim, RefusesWhatItCannotKnow) {
   const DimValues values{{"a", 4}, {"zero", 0}};
-  for (const char* text : {"b", "a + b", "a +", "(a", "a b", "", "a // zero", "9223372036854775807 * a", "99999999999999999999"}) {
+  for (const char* text :
+       {"b", "a + b", "a +", "(a", "a b", "", "a // zero", "9223372036854775807 * a", "99999999999999999999"}) {
     EXPECT_EQ(EvaluateDim(text, values), std::nullopt) << text;
   }
   EXPECT_EQ(EvaluateDim(std::string(100000, '('), values), std::nullopt);
   EXPECT_EQ(EvaluateDim(std::string(100000, '-') + "a", values), std::nullopt);
 }
 
-std::optional<int64_t> Solved(const std::string& symbol, int64_t size, const std::string& wanted, DimValues values = {}) {
+std::optional<int64_t> Solved(const std::string& symbol, int64_t size, const std::string& wanted,
+                              DimValues values = {}) {
   if (!SolveDim(symbol, size, values)) return std::nullopt;
   const auto found = values.find(wanted);
   return found == values.end() ? std::nullopt : std::optional<int64_t>(found->second);
@@ -65,7 +67,8 @@ ModelValue Input(const std::string& name, std::vector<ModelDim> dims) {
 }
 
 TEST(BindInputs, SymbolsFollowFromDataAndOptions) {
-  const std::vector<ModelValue> inputs{Input("mask", {{{}, "2*batch"}, {{}, "seq"}}), Input("x", {{{}, "batch"}, {3, ""}})};
+  const std::vector<ModelValue> inputs{Input("mask", {{{}, "2*batch"}, {{}, "seq"}}),
+                                       Input("x", {{{}, "batch"}, {3, ""}})};
   const auto bound = BindInputs(inputs, {{"x", {DType::kFloat, {5, 3}}}}, {{"seq", 7}});
   ASSERT_TRUE(bound.ok()) << bound.status().message();
   EXPECT_EQ(ToString(bound->at("mask")), "float[10,7]");

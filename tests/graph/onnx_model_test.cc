@@ -117,8 +117,8 @@ TEST(OnnxModel, InitializersAmongTheInputsNeedNoFeed) {
 
 TEST(OnnxModel, TextIsReadToo) {
   const StatusOr<OnnxModel> model = OnnxModel::ParseText(
-      "<ir_version: 8, opset_import: [\"\" : 13]> g (float[N] x) => (float[N] y) <float[1] k = {2}> { y = Mul (x, k) }", "",
-      "g.onnxtxt");
+      "<ir_version: 8, opset_import: [\"\" : 13]> g (float[N] x) => (float[N] y) <float[1] k = {2}> { y = Mul (x, k) }",
+      "", "g.onnxtxt");
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->opsets().at(""), 13);
   EXPECT_EQ(model->Initializer("k")->DoubleAt(0), 2);
@@ -134,7 +134,8 @@ TEST(OnnxModel, ModesOfBatchNormalizationAndDropout) {
       c = Dropout (b, r, on)
       d = Dropout (c, r)
       y = Dropout (d, r, flag)
-    })", "", "g");
+    })",
+                                                         "", "g");
   ASSERT_TRUE(model.ok()) << model.status().message();
   std::string modes;
   for (const ModeNode& node : model->mode_nodes()) {
@@ -146,7 +147,8 @@ TEST(OnnxModel, ModesOfBatchNormalizationAndDropout) {
 TEST(OnnxModel, UntieGivesEachNameItsOwnTensor) {
   StatusOr<OnnxModel> model = OnnxModel::ParseText(R"(
     <ir_version: 8, opset_import: ["" : 17]>
-    g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { u = Identity (w) t = Mul (x, w) y = Add (t, u) })", "", "g");
+    g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { u = Identity (w) t = Mul (x, w) y = Add (t, u) })",
+                                                   "", "g");
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_EQ(model->tied_names().at("u"), "w");
   EXPECT_THAT(model->Untie(), ElementsAre("u"));
@@ -160,7 +162,8 @@ TEST(OnnxModel, BrokenBytesAreLocated) {
   const Status cut = OnnxModel::Parse(bytes.substr(0, bytes.size() - 20), "", "cut.onnx").status();
   EXPECT_EQ(cut.code(), StatusCode::kInvalidModel);
   EXPECT_THAT(cut.message(), HasSubstr("cut.onnx: not an ONNX model: byte "));
-  EXPECT_THAT(OnnxModel::Parse("hello world", "", "x").status().message(), HasSubstr("byte 3: field 13 has the unknown wire type 4"));
+  EXPECT_THAT(OnnxModel::Parse("hello world", "", "x").status().message(),
+              HasSubstr("byte 3: field 13 has the unknown wire type 4"));
   EXPECT_THAT(OnnxModel::Parse("", "", "x").status().message(), HasSubstr("no graph"));
 }
 
@@ -233,7 +236,8 @@ TEST_F(OnnxModelFile, ExternalDataStaysInTheFolder) {
   fs::create_symlink(folder_ / "secret", folder_ / "model" / "link");
   fs::create_symlink(folder_, folder_ / "model" / "up");
   fs::create_hard_link(folder_ / "secret", folder_ / "model" / "hard");
-  const auto error_of = [&](const std::string& location, const std::string& offset = "", const std::string& length = "") {
+  const auto error_of = [&](const std::string& location, const std::string& offset = "",
+                            const std::string& length = "") {
     onnx::ModelProto proto = LinearModel();
     MakeExternal(proto, location, offset, length);
     return ErrorOf(proto, Path("model"));
@@ -304,8 +308,11 @@ TEST_F(OnnxModelFile, ExternalTensorsStayExternal) {
   const Tensor w = Tensor::FromVector<float>({2, 3}, {0, 1, 0, 1, 0, 1});
   fs::create_directories(folder_ / "out");
   for (int round = 0; round < 3; ++round) {
-    ASSERT_EQ(model->Save(Path("out/m.onnx"), round == 1 ? std::map<std::string, const Tensor*>{} :
-                          std::map<std::string, const Tensor*>{{"W", &w}}).message(), "");
+    ASSERT_EQ(model
+                  ->Save(Path("out/m.onnx"), round == 1 ? std::map<std::string, const Tensor*>{}
+                                                        : std::map<std::string, const Tensor*>{{"W", &w}})
+                  .message(),
+              "");
     const StatusOr<OnnxModel> saved = OnnxModel::Load(Path("out/m.onnx"));
     ASSERT_TRUE(saved.ok()) << saved.status().message();
     EXPECT_TRUE(saved->FindInitializer("W")->external);

@@ -66,7 +66,8 @@ TEST(Specialize, StatesConstantsAndNamesOfTheFile) {
 }
 
 TEST(Specialize, OriginsNameTheNodesOfTheFile) {
-  const StatusOr<Graph> graph = Read(std::string(kHeader) + "g (float[2] x) => (float[2] y) { [\"/fc/Relu\"] y = Relu (x) }");
+  const StatusOr<Graph> graph =
+      Read(std::string(kHeader) + "g (float[2] x) => (float[2] y) { [\"/fc/Relu\"] y = Relu (x) }");
   ASSERT_TRUE(graph.ok()) << graph.status().message();
   EXPECT_EQ(graph->nodes().front()->origin(), "/fc/Relu (Relu, opset 17)");
 }
@@ -88,8 +89,9 @@ TEST(Specialize, OnlyWhatIsNeededIsRead) {
 }
 
 TEST(Specialize, AnyValueCanBeAskedFor) {
-  EXPECT_THAT(Body(std::string(kHeader) + "g (float[2] x) => (float[2] y) { t = Neg (x) y = Relu (t) }", Outputs({"t", "x"})),
-              HasSubstr("(float[2] x) => (float[2] t, float[2] x)"));
+  EXPECT_THAT(
+      Body(std::string(kHeader) + "g (float[2] x) => (float[2] y) { t = Neg (x) y = Relu (t) }", Outputs({"t", "x"})),
+      HasSubstr("(float[2] x) => (float[2] t, float[2] x)"));
   const Status status =
       Read(std::string(kHeader) + "g (float[2] x) => (float[2] out) { out = Neg (x) }", Outputs({"oot"})).status();
   EXPECT_EQ(status.code(), StatusCode::kUsage);
@@ -135,7 +137,8 @@ TEST(Specialize, IdentityIsAnotherNameForTheSameValue) {
 
 TEST(Specialize, UntiedNamesAreStatesOfTheirOwn) {
   StatusOr<OnnxModel> model = OnnxModel::ParseText(
-      std::string(kHeader) + "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { u = Identity (w) t = Mul (x, w) y = Add (t, u) }",
+      std::string(kHeader) +
+          "g (float[2] x) => (float[2] y) <float[2] w = {1, 2}> { u = Identity (w) t = Mul (x, w) y = Add (t, u) }",
       "", "m");
   ASSERT_TRUE(model.ok());
   model->Untie();
@@ -145,7 +148,8 @@ TEST(Specialize, UntiedNamesAreStatesOfTheirOwn) {
 }
 
 TEST(Specialize, InitializersListedAsInputsAreInitializers) {
-  EXPECT_THAT(Body("<ir_version: 3, opset_import: [\"\" : 9]> g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y = Mul (x, w) }"),
+  EXPECT_THAT(Body("<ir_version: 3, opset_import: [\"\" : 9]> g (float[2] x, float[2] w = {1, 2}) => (float[2] y) { y "
+                   "= Mul (x, w) }"),
               HasSubstr("step (float[2] x) => (float[2] y)\n<\n  float[2] w = {1.0, 2.0}"));
 }
 
@@ -242,10 +246,12 @@ TEST(Specialize, SequencesOfRowsDropTheirAxis) {
 }
 
 TEST(Specialize, SequencesMustBeKnown) {
-  const std::string head = std::string(kHeader) + "g (float[4] x, int64 i) => (float[2] y) <int64 two = {2}, int64 five = {5}> {";
+  const std::string head =
+      std::string(kHeader) + "g (float[4] x, int64 i) => (float[2] y) <int64 two = {2}, int64 five = {5}> {";
   EXPECT_THAT(Body(head + "s = SplitToSequence (x, two) y = SequenceAt (s, i) }"), HasSubstr("depends on data"));
   EXPECT_THAT(Body(head + "s = SplitToSequence (x, i) y = SequenceAt (s, two) }"), HasSubstr("depends on data"));
-  EXPECT_THAT(Body(head + "s = SplitToSequence (x, two) y = SequenceAt (s, five) }"), HasSubstr("position 5 of a sequence of 2"));
+  EXPECT_THAT(Body(head + "s = SplitToSequence (x, two) y = SequenceAt (s, five) }"),
+              HasSubstr("position 5 of a sequence of 2"));
   EXPECT_THAT(Body(head + "s = SplitToSequence (x, two) y = Relu (s) }"), HasSubstr("sequences of tensors"));
   EXPECT_THAT(Body(head + "y = SplitToSequence (x, two) }"), HasSubstr("cannot be an output"));
 }
@@ -278,8 +284,8 @@ TEST(Specialize, DoubleReachesEverything) {
         y = Sum (b, c, d, e, f) })",
                                 options);
   EXPECT_THAT(body, Not(HasSubstr("float")));
-  EXPECT_THAT(body, AllOf(HasSubstr("double[2] w,"), HasSubstr("double[2] k = {0.5, 1.0}"), HasSubstr("Cast <to = 11> (i)"),
-                          HasSubstr("dtype = 11"), HasSubstr("double[2] h")));
+  EXPECT_THAT(body, AllOf(HasSubstr("double[2] w,"), HasSubstr("double[2] k = {0.5, 1.0}"),
+                          HasSubstr("Cast <to = 11> (i)"), HasSubstr("dtype = 11"), HasSubstr("double[2] h")));
 }
 
 TEST(Specialize, AllUnusableNodesAreListed) {
@@ -290,10 +296,12 @@ TEST(Specialize, AllUnusableNodesAreListed) {
         c = Cast <to = 1> (b)
         d = Relu (a)
         [third] e = Loop (, , x) <body = l (int64 i, bool c, float[2] s) => (bool c2, float[2] s2) { c2 = Identity (c) s2 = Neg (s) }>
-        y = Sum (c, d, e) })").status();
+        y = Sum (c, d, e) })")
+                            .status();
   EXPECT_EQ(status.code(), StatusCode::kInvalidModel);
-  EXPECT_THAT(status.message(), AllOf(HasSubstr("m.onnxtxt: 3 nodes cannot be used"), HasSubstr("first (com.example.A"),
-                                      HasSubstr("second (NonZero"), HasSubstr("depends on data"), HasSubstr("third (Loop")));
+  EXPECT_THAT(status.message(),
+              AllOf(HasSubstr("m.onnxtxt: 3 nodes cannot be used"), HasSubstr("first (com.example.A"),
+                    HasSubstr("second (NonZero"), HasSubstr("depends on data"), HasSubstr("third (Loop")));
 }
 
 TEST(Specialize, BrokenGraphsAreRefused) {
@@ -309,12 +317,14 @@ TEST(Specialize, BrokenGraphsAreRefused) {
               HasSubstr("opset 6 is not supported"));
   EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"\" : 99]> g (float[2] x) => (float[2] y) { y = Neg (x) }"),
               HasSubstr("opset 99 is not supported"));
-  EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"ai.onnx.ml\" : 3]> g (float[2] x) => (float[2] y) { y = Neg (x) }"),
-              HasSubstr("does not import the domain ''"));
+  EXPECT_THAT(
+      Body("<ir_version: 8, opset_import: [\"ai.onnx.ml\" : 3]> g (float[2] x) => (float[2] y) { y = Neg (x) }"),
+      HasSubstr("does not import the domain ''"));
 }
 
 TEST(Specialize, RewrittenGraphsAreRefused) {
-  EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"\" : 17, \"onnxtrain\" : 1]> g (float[2] x) => (float[2] y) { y = onnxtrain.AllReduce (x) }"),
+  EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"\" : 17, \"onnxtrain\" : 1]> g (float[2] x) => (float[2] y) { y = "
+                   "onnxtrain.AllReduce (x) }"),
               HasSubstr("rewritten already"));
 }
 

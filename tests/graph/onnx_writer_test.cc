@@ -153,7 +153,8 @@ TEST_F(OnnxFiles, MasksOfTheLossAreLabels) {
 TEST_F(OnnxFiles, TargetsMayBeDataToo) {
   const StatusOr<OnnxModel> model = Export(R"(
     g (float[2] x) => (float loss) <float[2,2] w = {1, 2, 3, 4}> {
-      h = MatMul (x, w) r = Tanh (h) d = Sub (x, r) a = Abs (d) loss = ReduceMean <keepdims = 0> (a) })", {.loss = "loss"});
+      h = MatMul (x, w) r = Tanh (h) d = Sub (x, r) a = Abs (d) loss = ReduceMean <keepdims = 0> (a) })",
+                                           {.loss = "loss"});
   ASSERT_TRUE(model.ok()) << model.status().message();
   EXPECT_THAT(Names(model->outputs()), ElementsAre("r"));
 }
@@ -161,7 +162,8 @@ TEST_F(OnnxFiles, TargetsMayBeDataToo) {
 TEST_F(OnnxFiles, MasksAreNoLabels) {
   const StatusOr<OnnxModel> model = Export(R"(
     g (float[2] x, float[2] mask) => (float loss) <float[2,2] w = {1, 2, 3, 4}> {
-      h = MatMul (x, w) m = Mul (h, mask) o = MatMul (m, w) loss = ReduceSum <keepdims = 0> (o) })", {.loss = "loss"});
+      h = MatMul (x, w) m = Mul (h, mask) o = MatMul (m, w) loss = ReduceSum <keepdims = 0> (o) })",
+                                           {.loss = "loss"});
   EXPECT_THAT(model.status().message(), HasSubstr("cannot be told from its labels"));
 }
 

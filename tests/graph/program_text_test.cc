@@ -165,19 +165,18 @@ TEST(ProgramText, AttributesPrintSortedAndExactly) {
                                       {"r", std::vector<float>{0.1f, -INFINITY, 3e30f}},
                                       {"z", std::vector<std::string>{"x", ""}},
                                       {"t", Tensor::FromVector<double>({2}, {0.1, -0.0})}});
-  EXPECT_THAT(WriteGraphText(graph),
-              HasSubstr("y = Relu <b = 1e-45, f = 1.0, i = -9223372036854775808, n: ints = [], "
-                        "r = [0.1, -inf, 3e+30], s = \"a \\\"quoted\\\" \\\\ text\", "
-                        "t = double[2] {0.1, -0.0}, z = [\"x\", \"\"]> (x)"));
+  EXPECT_THAT(WriteGraphText(graph), HasSubstr("y = Relu <b = 1e-45, f = 1.0, i = -9223372036854775808, n: ints = [], "
+                                               "r = [0.1, -inf, 3e+30], s = \"a \\\"quoted\\\" \\\\ text\", "
+                                               "t = double[2] {0.1, -0.0}, z = [\"x\", \"\"]> (x)"));
 }
 
 TEST(ProgramText, EveryElementTypeOfATensorReadsBack) {
   Graph graph(OpRegistry::Default(), "g");
   const Tensor values = Tensor::FromVector<double>({3}, {0, 1, 100});
   std::map<std::string, Tensor> wanted;
-  for (const DType dtype : {DType::kFloat, DType::kDouble, DType::kFloat16, DType::kBfloat16, DType::kInt8,
-                            DType::kInt16, DType::kInt32, DType::kInt64, DType::kUint8, DType::kUint16,
-                            DType::kUint32, DType::kUint64, DType::kBool}) {
+  for (const DType dtype :
+       {DType::kFloat, DType::kDouble, DType::kFloat16, DType::kBfloat16, DType::kInt8, DType::kInt16, DType::kInt32,
+        DType::kInt64, DType::kUint8, DType::kUint16, DType::kUint32, DType::kUint64, DType::kBool}) {
     const std::string name = "c_" + std::string(NameOf(dtype));
     wanted[name] = values.CastTo(dtype);
     graph.AddConstant(name, wanted[name]);
@@ -215,15 +214,18 @@ TEST(ProgramText, MistakesAreNamed) {
   EXPECT_THAT(ErrorOf("step (float x) => (float y) { y = Relu (x) y = Relu (x) }"), HasSubstr("'y' is defined twice"));
   EXPECT_THAT(ErrorOf("step (float x) => (double y) { y = Relu (x) }"),
               HasSubstr("'y' is declared double[] and is float[]"));
-  EXPECT_THAT(ErrorOf("step (float[N] x) => (y) { y = Relu (x) }"), HasSubstr("'x' needs a type with known dimensions"));
+  EXPECT_THAT(ErrorOf("step (float[N] x) => (y) { y = Relu (x) }"),
+              HasSubstr("'x' needs a type with known dimensions"));
   EXPECT_THAT(ErrorOf("step (float x) => (y) { y = Frobnicate (x) }"), HasSubstr("Frobnicate"));
   EXPECT_THAT(ErrorOf("<opset_import: [\"\" : 17]> step (float x) => (y) { y = Relu (x) }"), HasSubstr("opset 24"));
   EXPECT_THAT(ErrorOf("<metadata_props: [\"update.w\" : \"x\"]> step (float[2] x) => () <float[3] w> {}"),
               HasSubstr("state 'w' of type float[3] is updated by 'x' of type float[2]"));
-  EXPECT_THAT(ErrorOf("<metadata_props: [\"role.loss\" : \"nothing\"]> step (float x) => () {}"), HasSubstr("'nothing'"));
+  EXPECT_THAT(ErrorOf("<metadata_props: [\"role.loss\" : \"nothing\"]> step (float x) => () {}"),
+              HasSubstr("'nothing'"));
   EXPECT_THAT(ErrorOf("<metadata_props: [\"state.w\" : \"weight\"]> step (float x) => () {}"),
               HasSubstr("'weight' is no class of state"));
-  EXPECT_THAT(ErrorOf("<metadata_props: [\"state.w\" : \"parameter\"]> step (float x) => () {}"), HasSubstr("needs type="));
+  EXPECT_THAT(ErrorOf("<metadata_props: [\"state.w\" : \"parameter\"]> step (float x) => () {}"),
+              HasSubstr("needs type="));
   EXPECT_THAT(ErrorOf("<metadata_props: [\"world_size\" : \"0\"]> step (float x) => () {}"), HasSubstr("world_size"));
   EXPECT_THAT(ErrorOf("step (float x) => () {}\n---\nstep (float x) => () {}"), HasSubstr("two graphs named 'step'"));
   EXPECT_THAT(ErrorOf("step (float x) => () <int64 k = {99999999999999999999}> {}"), HasSubstr("cannot be read"));

@@ -14,8 +14,8 @@ namespace onnxtrain {
 // Small serialised models that between them hold every kind of message the reader looks into.
 std::vector<std::string> ReaderCorpus();
 
-// Parses bytes as a model, looks at all of it, specialises it, verifies the graph, and writes and reads its text. Any Status
-// is fine but Internal, which means that the reader has made something invalid.
+// Parses bytes as a model, looks at all of it, specialises it, verifies the graph, and writes and reads its text. Any
+// Status is fine but Internal, which means that the reader has made something invalid.
 Status ReadHostileModel(std::string_view bytes);
 
 }  // namespace onnxtrain

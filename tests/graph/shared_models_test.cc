@@ -62,13 +62,14 @@ TEST_P(SharedModels, SpecializesEveryFile) {
   int specialized = 0;
   for (const fs::path& file : files) {
     // Written by another runtime, with its own operators: refused by name.
-    const bool foreign = file.string().find("ort_artifacts") != std::string::npos &&
-                         file.filename() != "eval_model.onnx";
+    const bool foreign =
+        file.string().find("ort_artifacts") != std::string::npos && file.filename() != "eval_model.onnx";
     for (const bool widen : {false, true}) {
       StatusOr<Graph> graph = SpecializeFile(file, widen);
       if (foreign) {
         const std::string reason = graph.status().message();
-        EXPECT_TRUE(reason.find("com.microsoft") != std::string::npos || reason.find("seq(") != std::string::npos) << reason;
+        EXPECT_TRUE(reason.find("com.microsoft") != std::string::npos || reason.find("seq(") != std::string::npos)
+            << reason;
         continue;
       }
       EXPECT_TRUE(graph.ok()) << graph.status().message();

@@ -171,7 +171,8 @@ TEST(VerifyProgram, TableEntriesAreComplete) {
   EXPECT_THAT(error_of({"w", {}, StateClass::kFrozen, "frozen", "w"}), HasSubstr("state 'w' has no type"));
   EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "", "w"}), HasSubstr("state 'w' has no role"));
   EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "frozen", ""}), HasSubstr("names no canonical parameter"));
-  EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "frozen", "w", -1, true}), HasSubstr("is sharded and in no"));
+  EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "frozen", "w", -1, true}),
+              HasSubstr("is sharded and in no"));
   EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "frozen", "w", 0}), HasSubstr("holds the parts of many"));
   EXPECT_THAT(error_of({"w", kVector, StateClass::kFrozen, "frozen", "", 0}), HasSubstr("bucket 0 is not among"));
 }
@@ -200,8 +201,9 @@ TEST(VerifyProgram, StatesOfGraphsAreInTheTable) {
 }
 
 TEST(VerifyProgram, InitialValuesHaveTheTypeOfTheirTensor) {
-  EXPECT_THAT(ProgramError(Text(R"("state.w" : "parameter")", R"(float[4] w, float[1] "initial:parameter/w" = {1})", "")),
-              HasSubstr("the initial value of 'parameter/w' is float[1], its state is float[4]"));
+  EXPECT_THAT(
+      ProgramError(Text(R"("state.w" : "parameter")", R"(float[4] w, float[1] "initial:parameter/w" = {1})", "")),
+      HasSubstr("the initial value of 'parameter/w' is float[1], its state is float[4]"));
   EXPECT_THAT(WithLayout(R"(float[2] "initial:parameter/w" = {1, 2})", ""),
               HasSubstr("the initial value of 'w' has shape [2], the Layout says [4]"));
 }
@@ -227,10 +229,12 @@ TEST(VerifyProgram, BucketNodesFollowTheLayout) {
 TEST(VerifyProgram, TensorsLieWhereTheLayoutPutsThem) {
   EXPECT_THAT(WithLayout("", "y = onnxtrain.BucketPack <bucket = 0, elements = 256, offsets = [0]> (x)"),
               HasSubstr("it has 1 tensors, the Layout's bucket 2 parameters"));
-  EXPECT_THAT(WithLayout("float[3] v", "y = onnxtrain.BucketPack <bucket = 0, elements = 256, offsets = [0, 4]> (x, v)"),
-              HasSubstr("tensor 1 is at element 4, the Layout has 'v' at 64"));
-  EXPECT_THAT(WithLayout("float[2] v", "y = onnxtrain.BucketPack <bucket = 0, elements = 256, offsets = [0, 64]> (x, v)"),
-              HasSubstr("tensor 1 'v' has 2 elements"));
+  EXPECT_THAT(
+      WithLayout("float[3] v", "y = onnxtrain.BucketPack <bucket = 0, elements = 256, offsets = [0, 4]> (x, v)"),
+      HasSubstr("tensor 1 is at element 4, the Layout has 'v' at 64"));
+  EXPECT_THAT(
+      WithLayout("float[2] v", "y = onnxtrain.BucketPack <bucket = 0, elements = 256, offsets = [0, 64]> (x, v)"),
+      HasSubstr("tensor 1 'v' has 2 elements"));
 }
 
 TEST(VerifyProgram, RanksWithoutSamplesJoinEveryCollective) {
