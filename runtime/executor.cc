@@ -127,12 +127,19 @@ std::byte* Executor::Address(const Placement& placement) const {
 }
 
 void Executor::Submit(const RunContext& run, std::span<const std::byte* const> feeds,
-                      std::span<std::byte* const> fetches) {
+                      std::span<std::byte* const> fetches, StepTimes* times) {
   CHECK(feeds.size() == graph_.inputs().size() && fetches.size() == graph_.outputs().size());
   const size_t slot = submitted_ % kDepth;
   if (submitted_ >= kDepth) done_[slot]->Synchronize();
   runs_[slot] = run;
-  for (const PlanStep& step : plan_.steps) Enqueue(step, feeds, fetches, &runs_[slot]);
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const StepKind kind = plan_.steps[i].kind;
+    Stream& stream = *resources_.streams[static_cast<size_t>(plan_.steps[i].stream)];
+    const bool stamped = times != nullptr && kind != StepKind::kLaunch && kind != StepKind::kRecord && kind != StepKind::kWait;
+    if (stamped) times->StampStart(i, stream);
+    Enqueue(i, feeds, fetches, &runs_[slot], times);
+    if (stamped) times->StampEnd(i, stream);
+  }
   // Streams are joined at the end of a plan: the end of the first is the end of all.
   resources_.streams[0]->Record(*done_[slot]);
   ++submitted_;
@@ -143,8 +150,9 @@ void Executor::WaitFor(int back) {
   done_[(submitted_ - 1 - static_cast<uint64_t>(back)) % kDepth]->Synchronize();
 }
 
-void Executor::Enqueue(const PlanStep& step, std::span<const std::byte* const> feeds,
-                       std::span<std::byte* const> fetches, const RunContext* run) {
+void Executor::Enqueue(size_t index, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+                       const RunContext* run, StepTimes* times) {
+  const PlanStep& step = plan_.steps[index];
   Stream& stream = *resources_.streams[static_cast<size_t>(step.stream)];
   switch (step.kind) {
     case StepKind::kFeed: {
@@ -163,7 +171,7 @@ void Executor::Enqueue(const PlanStep& step, std::span<const std::byte* const> f
       const size_t node = static_cast<size_t>(step.node);
       LaunchArgs args = launches_[node].args;
       args.run = run;
-      return stream.Launch(*kernels_[node], args);
+      return stream.Launch(times == nullptr ? *kernels_[node] : times->Timed(index, *kernels_[node]), args);
     }
     case StepKind::kRecord: return stream.Record(*events_[static_cast<size_t>(step.event)]);
     case StepKind::kWait: return stream.Wait(*events_[static_cast<size_t>(step.event)]);

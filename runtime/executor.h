@@ -15,6 +15,7 @@
 
 #include "runtime/device.h"
 #include "runtime/execution_plan.h"
+#include "runtime/step_times.h"
 
 namespace onnxtrain {
 
@@ -47,8 +48,10 @@ class Executor {
   ~Executor();
 
   // Enqueues one run. `feeds`: one host pointer per graph input; `fetches`: one per graph output, null where it is not
-  // wanted. All stay valid until the run is done (WaitFor). Allocates nothing.
-  void Submit(const RunContext& run, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
+  // wanted. All stay valid until the run is done (WaitFor). Allocates nothing. With `times` (made for this plan) the
+  // streams stamp the start and end of every step but records and waits.
+  void Submit(const RunContext& run, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+              StepTimes* times = nullptr);
   // Moves to another transient region; no run may be pending.
   Status Rebind(std::byte* transient);
   // Blocks until the `back`-th last submitted run is done (0: the last). At most kDepth runs are pending.
@@ -72,8 +75,8 @@ class Executor {
   Status CreateEvents();
   Status BindLaunches();
   std::byte* Address(const Placement& placement) const;
-  void Enqueue(const PlanStep& step, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
-               const RunContext* run);
+  void Enqueue(size_t index, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+               const RunContext* run, StepTimes* times);
 
   const Graph& graph_;
   ExecutionPlan plan_;
