@@ -46,15 +46,25 @@ StatusOr<std::unique_ptr<LocalSession>> LocalSession::Create(OnnxModel model, co
 }
 
 Status LocalSession::Initialize() {
+  if (options_.untie) Untie();
   group_ = std::make_unique<LocalGroup>(options_.ranks, std::chrono::seconds(options_.timeout_seconds));
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
-  notes_ = full->built.notes;
+  notes_.insert(notes_.end(), full->built.notes.begin(), full->built.notes.end());
   decomposed_ = full->built.decomposed;
   for (int micro = 0; micro < options_.accumulation && !options_.evaluation_only; ++micro) {
     RETURN_IF_ERROR(Planned(*full, GraphName(micro)).status());
   }
   return LoadInitialStates(full->built.program);
+}
+
+void LocalSession::Untie() {
+  const std::map<std::string, std::string> ties = model_.tied_names();
+  for (const std::string& name : model_.Untie()) {
+    notes_.push_back("--untie changes the model: '" + name + "' is a tensor of its own, no longer that of '" + ties.at(name) +
+                     "'");
+  }
+  if (ties.empty()) notes_.push_back("--untie changes nothing: no tensor of the model is tied by an Identity");
 }
 
 StatusOr<LocalSession::Variant*> LocalSession::VariantFor(int64_t local_batch) {
@@ -238,10 +248,12 @@ Status LocalSession::RunAll(Submissions& submissions, const Feeds& feeds) {
     RETURN_IF_ERROR(ResolveFeeds(*submission.planned->graph, feeds, submission.offsets, submission.feeds));
   }
   for (Submission& submission : submissions) {
+    submission.times = tracing_ ? std::make_unique<StepTimes>(submission.planned->plan, trace_origin_) : nullptr;
     team_->executor(submission.planned->index, submission.rank)
-        .Submit({submission.micro_batch}, submission.feeds, submission.fetches);
+        .Submit({submission.micro_batch}, submission.feeds, submission.fetches, submission.times.get());
   }
   RETURN_IF_ERROR(team_->Synchronize());
+  if (tracing_) CollectTrace(submissions);
   for (const Submission& submission : submissions) RETURN_IF_ERROR(CheckFaults(submission));
   return OkStatus();
 }
@@ -288,6 +300,7 @@ Status LocalSession::Gather() {
     }
     RETURN_IF_ERROR(RunAll(gather_, {}));
   }
+  RETURN_IF_ERROR(ShareBuffers());
   replicas_stale_ = false;
   return OkStatus();
 }
@@ -353,13 +366,6 @@ int64_t LocalSession::planned_bytes() const {
   size_t persistent = 0;
   for (const auto& [local_batch, variant] : variants_) persistent = std::max(persistent, variant->placements.bytes);
   return static_cast<int64_t>(persistent + team_->transient_bytes());
-}
-
-StatusOr<std::string> LocalSession::PlanText(std::string_view graph) const {
-  const Variant& full = *variants_.at(options_.batch_size);
-  const auto found = full.graphs.find(graph);
-  if (found == full.graphs.end()) return UsageError("no plan of a graph '" + std::string(graph) + "'");
-  return ToString(found->second.plan, *found->second.graph);
 }
 
 }  // namespace onnxtrain

@@ -13,7 +13,10 @@
 #include "runtime/canonical_states.h"
 #include "runtime/cpu/cpu_device.h"
 #include "runtime/cpu/local_communicator.h"
+#include "runtime/plan_json.h"
 #include "runtime/rank_team.h"
+#include "runtime/step_times.h"
+#include "runtime/trace.h"
 #include "runtime/training_program.h"
 #include "runtime/training_session.h"
 
@@ -41,6 +44,17 @@ class LocalSession : public TrainingSession {
   const std::vector<std::string>& notes() const override { return notes_; }
   int64_t planned_bytes() const override;
   const std::vector<std::string>& decomposed() const override { return decomposed_; }
+
+  const OnnxModel& model() const { return model_; }
+  // What a training step runs: "step", or "last" of several micro-batches.
+  std::string main_graph() const { return GraphName(options_.accumulation - 1); }
+  // Plan, memory and simulated time of a graph for the full batch; borrows from the session. Usage for a graph that the
+  // program does not have.
+  StatusOr<PlanReport> Report(const std::string& graph, const std::vector<double>& link_gbps);
+  // While on, what the streams do in a step or an evaluation, and when, is appended to trace().
+  void set_tracing(bool on) { tracing_ = on; }
+  const std::vector<TraceEvent>& trace() const { return trace_; }
+  std::vector<std::string> stream_names() const;
 
  private:
   // A plan of one graph of a variant, and its place in the team.
@@ -73,11 +87,13 @@ class LocalSession : public TrainingSession {
     std::vector<const std::byte*> feeds;     // one per graph input
     std::vector<Tensor> fetched;             // one per graph output
     std::vector<std::byte*> fetches;         // their bytes
+    std::unique_ptr<StepTimes> times;        // while tracing
   };
   using Submissions = std::vector<Submission>;
 
   LocalSession(OnnxModel model, const TrainingOptions& options);
   Status Initialize();
+  void Untie();
   StatusOr<Variant*> VariantFor(int64_t local_batch);
   Status AddTeam(const Variant& variant);
   StatusOr<PlannedGraph*> Planned(Variant& variant, const std::string& graph);
@@ -99,7 +115,9 @@ class LocalSession : public TrainingSession {
   Status ShareBuffers();
   // Weights and buffers by initializer, in the file's element types.
   StatusOr<std::map<std::string, Tensor>> TrainedTensors();
+  void CollectTrace(Submissions& submissions);
   TrainingOptions SingleRankOptions(int64_t local_batch) const;
+  StatusOr<const TrainingProgram*> SingleRankProgram(int64_t local_batch);
   Status ExplainSlice(const Feeds& feeds, const Slice& slice, int rank, int micro,
                       const std::map<std::string, Tensor>& states);
   StatusOr<std::string> CanonicalOf(std::string_view initializer) const;
@@ -118,8 +136,12 @@ class LocalSession : public TrainingSession {
   std::map<int64_t, Submissions> steps_;        // by samples of the global batch
   std::map<int64_t, Submissions> evaluations_;  // by samples
   Submissions gather_;
+  std::map<int64_t, TrainingProgram> single_rank_;  // by local batch: for the search for what is not finite
   int64_t step_ = 0;
   bool replicas_stale_ = true;
+  bool tracing_ = false;
+  const StepTimes::Clock::time_point trace_origin_ = StepTimes::Clock::now();
+  std::vector<TraceEvent> trace_;
 };
 
 }  // namespace onnxtrain

@@ -19,6 +19,15 @@ TrainingOptions LocalSession::SingleRankOptions(int64_t local_batch) const {
   return single;
 }
 
+StatusOr<const TrainingProgram*> LocalSession::SingleRankProgram(int64_t local_batch) {
+  const auto found = single_rank_.find(local_batch);
+  if (found != single_rank_.end()) return &found->second;
+  TrainingProgramOptions build;
+  build.local_batch = local_batch;
+  ASSIGN_OR_RETURN(TrainingProgram made, BuildTrainingProgram(model_, SingleRankOptions(local_batch), build));
+  return &single_rank_.emplace(local_batch, std::move(made)).first->second;
+}
+
 Status LocalSession::ExplainNonFinite(const Feeds& feeds, int64_t samples) {
   std::map<std::string, Tensor> states;
   for (const std::string& name : states_->names()) {
@@ -37,11 +46,8 @@ Status LocalSession::ExplainNonFinite(const Feeds& feeds, int64_t samples) {
 
 Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int rank, int micro,
                                   const std::map<std::string, Tensor>& states) {
-  TrainingProgramOptions build;
-  build.local_batch = slice.count;
-  ASSIGN_OR_RETURN(const TrainingProgram single,
-                   BuildTrainingProgram(model_, SingleRankOptions(slice.count), build));
-  const Graph& graph = *single.program.FindGraph("step");
+  ASSIGN_OR_RETURN(const TrainingProgram* single, SingleRankProgram(slice.count));
+  const Graph& graph = *single->program.FindGraph("step");
   std::map<std::string, Tensor> inputs;
   for (const Value* input : graph.inputs()) {
     const auto spec = options_.feeds.find(input->name());
@@ -58,7 +64,7 @@ Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int ra
   runner.rank = rank;  // random draws are those of the step
   runner.accumulation = options_.accumulation;
   runner.micro_batch = micro;
-  return SearchNonFinite(single.program, device_.kernels(), runner, states, inputs);
+  return SearchNonFinite(single->program, device_.kernels(), runner, states, inputs);
 }
 
 }  // namespace onnxtrain

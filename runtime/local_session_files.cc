@@ -48,13 +48,18 @@ Status LocalSession::LoadCheckpoint(const std::string& folder) {
 StatusOr<std::map<std::string, Tensor>> LocalSession::TrainedTensors() {
   std::map<std::string, Tensor> trained;
   for (const std::string& name : states_->names()) {
-    const bool parameter = name.rfind("parameter/", 0) == 0;
-    if (!parameter && name.rfind("buffer/", 0) != 0) continue;
+    const bool frozen = name.rfind("frozen/", 0) == 0;
+    if (!frozen && name.rfind("parameter/", 0) != 0 && name.rfind("buffer/", 0) != 0) continue;
     const std::string initializer = name.substr(name.find('/') + 1);
     const ModelInitializer* original = model_.FindInitializer(initializer);
     if (original == nullptr) continue;
     ASSIGN_OR_RETURN(Tensor tensor, states_->Read(name));
-    trained[initializer] = tensor.CastTo(original->type.dtype);
+    tensor = tensor.CastTo(original->type.dtype);
+    if (frozen) {  // as in the file, unless somebody wrote to it
+      ASSIGN_OR_RETURN(const Tensor in_file, model_.Initializer(initializer));
+      if (in_file.Identical(tensor)) continue;
+    }
+    trained[initializer] = std::move(tensor);
   }
   return trained;
 }

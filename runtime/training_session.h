@@ -87,8 +87,8 @@ class TrainingSession {
   // The inference form: BatchNormalization and Dropout for inference, loss and labels removed, weights under their old names.
   virtual Status ExportInference(const std::string& path) = 0;
 
-  // After a step that was not applied: runs that batch again node by node and names the first node and tensor that
-  // is not finite.
+  // After a step that was not applied, or before any step: runs that batch node by node and names the first node and tensor
+  // that is not finite. Nothing is updated.
   virtual Status ExplainNonFinite(const Feeds& feeds, int64_t samples) = 0;
 
   // For people: the plan of a graph ("step", "eval", ...) as text, and notes collected at creation.
