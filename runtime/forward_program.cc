@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "graph/dim_binding.h"
 #include "graph/nearest_name.h"
 #include "graph/onnx_reader.h"
 #include "graph/traps.h"
@@ -11,23 +12,24 @@ namespace onnxtrain {
 namespace {
 
 // The value of a declared dimension that neither feed nor number gives.
-StatusOr<int64_t> DimOf(const ModelValue& input, size_t axis, const TrainingOptions& options, int64_t local_batch) {
+StatusOr<int64_t> DimOf(const ModelValue& input, size_t axis, const DimValues& known, int64_t local_batch) {
   const ModelDim& dim = (*input.dims)[axis];
   if (dim.value) return *dim.value;
-  const auto named = options.dims.find(dim.symbol);
-  if (named != options.dims.end()) return named->second;
+  const std::optional<int64_t> bound = dim.symbol.empty() ? std::nullopt : EvaluateDim(dim.symbol, known);
+  if (bound) return *bound;
   if (axis == 0) return local_batch;
   return UsageError("dimension " + std::to_string(axis) + " of input '" + input.name + "' (" + input.type +
                     ") is not bound: give data, or --dim " + (dim.symbol.empty() ? "NAME" : dim.symbol) + "=K");
 }
 
-StatusOr<TensorType> DeclaredType(const ModelValue& input, const TrainingOptions& options, int64_t local_batch) {
+StatusOr<TensorType> DeclaredType(const ModelValue& input, const TrainingOptions& options, const DimValues& known,
+                                  int64_t local_batch) {
   if (!input.dims) {
     return UsageError("input '" + input.name + "' declares no shape: give data for it");
   }
   TensorType type{input.dtype, {}};
   for (size_t axis = 0; axis < input.dims->size(); ++axis) {
-    ASSIGN_OR_RETURN(const int64_t dim, DimOf(input, axis, options, local_batch));
+    ASSIGN_OR_RETURN(const int64_t dim, DimOf(input, axis, known, local_batch));
     type.shape.push_back(dim);
   }
   return type;
@@ -38,6 +40,26 @@ TensorType FedType(const FeedSpec& feed, int64_t local_batch, const TrainingOpti
   if (options.dtype == DType::kDouble && IsFloating(type.dtype)) type.dtype = DType::kDouble;
   if (feed.per_sample) type.shape.insert(type.shape.begin(), local_batch);
   return type;
+}
+
+// What --dim says, what feeds show, and then the batch for the first dimension of what is not fed.
+DimValues KnownDims(const OnnxModel& model, const TrainingOptions& options, int64_t local_batch) {
+  DimValues known = options.dims;
+  for (const ModelValue& input : model.inputs()) {
+    const auto feed = options.feeds.find(input.name);
+    if (feed == options.feeds.end() || !input.dims) continue;
+    const Shape shape = FedType(feed->second, local_batch, options).shape;
+    for (size_t axis = 0; axis < std::min(shape.size(), input.dims->size()); ++axis) {
+      const std::string& symbol = (*input.dims)[axis].symbol;
+      if (!symbol.empty()) (void)SolveDim(symbol, shape[axis], known);  // what does not fit is reported when inputs are bound
+    }
+  }
+  for (const ModelValue& input : model.inputs()) {
+    if (options.feeds.count(input.name) != 0 || !input.dims || input.dims->empty()) continue;
+    const ModelDim& batch = (*input.dims)[0];
+    if (!batch.value && !batch.symbol.empty()) (void)SolveDim(batch.symbol, local_batch, known);
+  }
+  return known;
 }
 
 SpecializeOptions SpecializeFor(const TrainingOptions& options, std::map<std::string, TensorType> inputs,
@@ -172,6 +194,7 @@ StatusOr<std::map<std::string, TensorType>> BoundInputs(const OnnxModel& model, 
       return UsageError("the model has no input '" + name + "'" + DidYouMean(name, names));
     }
   }
+  const DimValues known = KnownDims(model, options, local_batch);
   for (const ModelValue& input : model.inputs()) {
     const auto feed = options.feeds.find(input.name);
     if (feed != options.feeds.end()) {
@@ -179,7 +202,7 @@ StatusOr<std::map<std::string, TensorType>> BoundInputs(const OnnxModel& model, 
       // The graph is read in its own types and widened as a whole.
       if (bound[input.name].dtype == DType::kDouble && options.dtype == DType::kDouble) bound[input.name].dtype = input.dtype;
     } else {
-      ASSIGN_OR_RETURN(bound[input.name], DeclaredType(input, options, local_batch));
+      ASSIGN_OR_RETURN(bound[input.name], DeclaredType(input, options, known, local_batch));
     }
   }
   return bound;
