@@ -21,11 +21,14 @@ struct Command {
 
 std::span<const Command> AllCommands();
 
+StatusOr<int> RunBuild(const std::vector<std::string>& arguments);
 StatusOr<int> RunCheck(const std::vector<std::string>& arguments);
 StatusOr<int> RunEval(const std::vector<std::string>& arguments);
+StatusOr<int> RunExport(const std::vector<std::string>& arguments);
 StatusOr<int> RunGrad(const std::vector<std::string>& arguments);
 StatusOr<int> RunInspect(const std::vector<std::string>& arguments);
 StatusOr<int> RunOpt(const std::vector<std::string>& arguments);
+StatusOr<int> RunPlan(const std::vector<std::string>& arguments);
 StatusOr<int> RunTest(const std::vector<std::string>& arguments);
 StatusOr<int> RunTrain(const std::vector<std::string>& arguments);
 

@@ -2,16 +2,17 @@
 // onnx-train check: specialise, differentiate and plan, without data; says what is unsupported or decomposed.
 #include <nlohmann/json.hpp>
 
-#include "runtime/training_session.h"
 #include "tools/command.h"
-#include "tools/console.h"
-#include "tools/model_argument.h"
-#include "tools/run_data.h"
+#include "tools/number_text.h"
+#include "tools/run_length.h"
+#include "tools/run_session.h"
 
 namespace onnxtrain {
 namespace {
 
-void Print(const TrainingSession& session, const RunOptions& run) {
+using Json = nlohmann::ordered_json;
+
+void Print(const LocalSession& session, const RunOptions& run) {
   int64_t elements = 0;
   int64_t count = 0;
   for (const TensorInfo& tensor : session.tensors()) {
@@ -20,13 +21,12 @@ void Print(const TrainingSession& session, const RunOptions& run) {
     ++count;
   }
   if (run.json) {
-    nlohmann::ordered_json json;
-    json["trainable"] = true;
-    json["tensors"] = count;
-    json["elements"] = elements;
-    json["decomposed"] = session.decomposed();
-    json["notes"] = session.notes();
-    Console::Print(json.dump(2));
+    const Json json = {{"trainable", true},
+                       {"tensors", count},
+                       {"elements", elements},
+                       {"decomposed", session.decomposed()},
+                       {"notes", session.notes()}};
+    Console::Print(JsonText(json));
     return;
   }
   Console::Print("trainable: " + std::to_string(count) + " tensors, " + std::to_string(elements) + " elements");
@@ -41,10 +41,7 @@ void Print(const TrainingSession& session, const RunOptions& run) {
 StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
   RunOptions run;
   OptionSet options;
-  AddModelOptions(options, run);
-  AddOptimizerOptions(options, run);
-  AddBatchOptions(options, run);
-  AddDataOptions(options, run);
+  AddTrainingOptions(options, run);
   AddOutputOptions(options, run);
   RETURN_IF_ERROR(options.Parse(arguments));
   if (options.help_wanted()) {
@@ -52,12 +49,19 @@ StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
     return 0;
   }
   RETURN_IF_ERROR(CheckTogether(options, run));
-  ASSIGN_OR_RETURN(const std::string file, ModelFile(run.model[0]));
-  ASSIGN_OR_RETURN(const OnnxModel model, OnnxModel::Load(file));
-  ASSIGN_OR_RETURN(const RunData data, OpenRunData(model, run));
-  ASSIGN_OR_RETURN(const std::unique_ptr<TrainingSession> session, TrainingSession::Create(file, run.training));
-  Print(*session, run);
-  return 0;
+  Console console(run.quiet);
+  StatusOr<OpenedRun> opened = OpenRun(run, console);
+  if (opened.ok()) RETURN_IF_ERROR(ResolveLength(run, opened->data).status());
+  const StatusOr<std::unique_ptr<LocalSession>> session =
+      opened.ok() ? CreateSession(std::move(opened->model), run) : StatusOr<std::unique_ptr<LocalSession>>(opened.status());
+  if (session.ok()) {
+    Print(**session, run);
+    return 0;
+  }
+  if (run.json && session.status().code() == StatusCode::kInvalidModel) {
+    Console::Print(JsonText(Json{{"trainable", false}, {"reason", session.status().message()}}));
+  }
+  return session.status();
 }
 
 }  // namespace onnxtrain

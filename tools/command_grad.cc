@@ -13,13 +13,13 @@
 #include "runtime/gradient_program.h"
 #include "runtime/node_runner.h"
 #include "tools/command.h"
-#include "tools/console.h"
-#include "tools/environment.h"
-#include "tools/model_argument.h"
-#include "tools/run_data.h"
+#include "tools/number_text.h"
+#include "tools/run_session.h"
 
 namespace onnxtrain {
 namespace {
+
+using Json = nlohmann::ordered_json;
 
 constexpr int64_t kElementsATensor = 64;  // sampled by --numeric
 
@@ -36,9 +36,10 @@ Status Declare(OptionSet& options, GradArguments& arguments) {
   options.Section("Gradients");
   options.Strings("wrt", &arguments.with_respect_to, "NAME", "initializer, input or intermediate value");
   options.String("out", &arguments.out, "FILE.npz", "loss, output/NAME and grad/NAME; else a table");
-  options.Choice("dtype", &arguments.dtype, {"f32", "f64"}, "precision of the whole graph");
+  options.Choice("dtype", &arguments.dtype, {"f32", "f64"}, "precision of the whole graph", {"bf16", "f16"});
+  options.Choice("device", &arguments.run.device, {"cpu"}, "where it runs", {"cuda"});
   options.Flag("numeric", &arguments.numeric, "compare with central differences in double");
-  options.Double("tolerance", &arguments.tolerance, "X", "of --numeric (1e-6)");
+  options.Double("tolerance", &arguments.tolerance, "X", "of --numeric (1e-6)", {0, true});
   options.Strings("feed", &arguments.run.feed, "NAME=FILE", "npy, npz or NAME=[[1,2]]");
   options.Custom("threads", "T", "compute threads", [&arguments](const std::string& value) -> Status {
     ASSIGN_OR_RETURN(const int64_t threads, ParseInt(value));
@@ -131,23 +132,48 @@ Gradients Collect(const NodeRunner& runner, const GradientProgram& gradients) {
   return result;
 }
 
+double TwoNorm(const Tensor& tensor) {
+  double sum = 0;
+  for (int64_t i = 0; i < tensor.elements(); ++i) sum += tensor.DoubleAt(i) * tensor.DoubleAt(i);
+  return std::sqrt(sum);
+}
+
 void PrintTable(const Gradients& gradients) {
   std::vector<std::vector<std::string>> rows{{"tensor", "type", "2-norm"}};
   for (const auto& [name, tensor] : gradients.entries) {
-    double sum = 0;
-    for (int64_t i = 0; i < tensor.elements(); ++i) sum += tensor.DoubleAt(i) * tensor.DoubleAt(i);
-    char norm[32];
-    std::snprintf(norm, sizeof(norm), "%.6g", std::sqrt(sum));
-    rows.push_back({name, ToString(tensor.type()), norm});
+    rows.push_back({name, ToString(tensor.type()), NumberText(TwoNorm(tensor))});
   }
   Console::Print(Table(rows));
 }
 
-StatusOr<int> CompareAll(NodeRunner& runner, const GradientProgram& gradients, const Gradients& analytic,
-                         const GradArguments& arguments) {
+void PrintJson(const Gradients& gradients) {
+  Json json{{"loss", NumberJson<Json>(gradients.loss)}, {"tensors", Json::array()}};
+  for (const auto& [name, tensor] : gradients.entries) {
+    json["tensors"].push_back({{"name", name},
+                               {"dtype", NameOf(tensor.dtype())},
+                               {"shape", tensor.shape()},
+                               {"norm", NumberJson<Json>(TwoNorm(tensor))}});
+  }
+  Console::Print(JsonText(json));
+}
+
+Status NotFinite(const Gradients& gradients) {
+  std::string names;
+  for (const auto& [name, tensor] : gradients.entries) {
+    if (!AllFinite(tensor)) names += (names.empty() ? "" : ", ") + name;
+  }
+  return NonFiniteError("not finite: " + names + " (loss " + NumberText(gradients.loss) + ")");
+}
+
+struct Comparison {
+  std::string target;
+  Difference worst;
+};
+
+StatusOr<std::vector<Comparison>> CompareAll(NodeRunner& runner, const GradientProgram& gradients, const Gradients& analytic,
+                                             uint64_t seed) {
   const Graph& graph = *gradients.program.FindGraph("step");
-  std::vector<std::vector<std::string>> rows{{"tensor", "largest error", "element", "analytic", "numeric"}};
-  bool passed = true;
+  std::vector<Comparison> comparisons;
   for (const auto& [name, gradient] : analytic.entries) {
     if (name.rfind("grad/", 0) != 0) continue;
     const std::string target = name.substr(5);
@@ -156,17 +182,43 @@ StatusOr<int> CompareAll(NodeRunner& runner, const GradientProgram& gradients, c
       return UsageError("--numeric moves initializers and inputs; '" + target + "' is computed by the graph");
     }
     const Tensor start = runner.value(value);
-    ASSIGN_OR_RETURN(const Difference worst,
-                     Compare(runner, graph, gradient, target, start, arguments.run.training.seed));
-    char cells[4][32];
+    ASSIGN_OR_RETURN(const Difference worst, Compare(runner, graph, gradient, target, start, seed));
+    comparisons.push_back({target, worst});
+  }
+  return comparisons;
+}
+
+void PrintComparisons(const std::vector<Comparison>& comparisons, double loss, bool passed, bool json) {
+  if (json) {
+    Json out{{"loss", NumberJson<Json>(loss)}, {"passed", passed}, {"gradients", Json::array()}};
+    for (const auto& [target, worst] : comparisons) {
+      out["gradients"].push_back({{"name", target},
+                                  {"error", NumberJson<Json>(worst.worst)},
+                                  {"element", worst.element},
+                                  {"analytic", NumberJson<Json>(worst.analytic)},
+                                  {"numeric", NumberJson<Json>(worst.numeric)}});
+    }
+    Console::Print(JsonText(out));
+    return;
+  }
+  std::vector<std::vector<std::string>> rows{{"tensor", "largest error", "element", "analytic", "numeric"}};
+  for (const auto& [target, worst] : comparisons) {
+    char cells[3][32];
     std::snprintf(cells[0], 32, "%.3g", worst.worst);
-    std::snprintf(cells[1], 32, "%lld", static_cast<long long>(worst.element));
-    std::snprintf(cells[2], 32, "%.9g", worst.analytic);
-    std::snprintf(cells[3], 32, "%.9g", worst.numeric);
-    rows.push_back({target, cells[0], cells[1], cells[2], cells[3]});
-    passed = passed && worst.worst <= arguments.tolerance;
+    std::snprintf(cells[1], 32, "%.9g", worst.analytic);
+    std::snprintf(cells[2], 32, "%.9g", worst.numeric);
+    rows.push_back({target, cells[0], std::to_string(worst.element), cells[1], cells[2]});
   }
   Console::Print(Table(rows));
+}
+
+StatusOr<int> CompareAndPrint(NodeRunner& runner, const GradientProgram& made, const Gradients& gradients,
+                              const GradArguments& arguments) {
+  ASSIGN_OR_RETURN(const std::vector<Comparison> comparisons,
+                   CompareAll(runner, made, gradients, arguments.run.training.seed));
+  const bool passed = std::all_of(comparisons.begin(), comparisons.end(),
+                                  [&](const Comparison& each) { return each.worst.worst <= arguments.tolerance; });
+  PrintComparisons(comparisons, gradients.loss, passed, arguments.run.json);
   if (!passed) Console::Error("onnx-train grad: gradients differ from central differences by more than --tolerance");
   return passed ? 0 : 1;
 }
@@ -190,13 +242,10 @@ StatusOr<int> Finish(NodeRunner& runner, const GradientProgram& made, const Grad
     PosixFileSystem files;
     RETURN_IF_ERROR(WriteNpz(files, arguments.out, std::span<const NamedTensor>(gradients.entries)));
   }
-  if (!gradients.finite) return NonFiniteError("the loss or a gradient is not finite (loss " + std::to_string(gradients.loss) + ")");
-  if (arguments.numeric) return CompareAll(runner, made, gradients, arguments);
+  if (!gradients.finite) return NotFinite(gradients);
+  if (arguments.numeric) return CompareAndPrint(runner, made, gradients, arguments);
   if (arguments.run.json) {
-    nlohmann::ordered_json json;
-    json["loss"] = gradients.loss;
-    for (const auto& [name, tensor] : gradients.entries) json["tensors"].push_back(name);
-    Console::Print(json.dump(2));
+    PrintJson(gradients);
   } else if (arguments.out.empty()) {
     PrintTable(gradients);
   }
@@ -215,17 +264,19 @@ StatusOr<int> RunGrad(const std::vector<std::string>& raw) {
     Console::Print(options.Help("grad", "gradients of one batch"));
     return 0;
   }
-  const Console console(arguments.run.quiet);
+  RETURN_IF_ERROR(CheckTogether(options, arguments.run));
+  Console console(arguments.run.quiet);
   TrainingOptions& training = arguments.run.training;
   if (arguments.numeric || arguments.dtype == "f64") training.dtype = DType::kDouble;
-  ASSIGN_OR_RETURN(const OnnxModel model, LoadModelArgument(arguments.run.model[0]));
+  ASSIGN_OR_RETURN(const OnnxModel model, LoadModelFor(arguments.run, console));
   ASSIGN_OR_RETURN(const FeedBatch batch, ReadFeedBatch(model, arguments.run));
-  for (const std::string& note : batch.notes) Console(arguments.run.quiet).Note(note);
-  ASSIGN_OR_RETURN(const GradientProgram made,
-                   BuildGradientProgram(model, training, arguments.with_respect_to));
+  for (const std::string& note : batch.notes) console.Note("note: " + note);
+  ASSIGN_OR_RETURN(GradientProgram made, BuildGradientProgram(model, training, arguments.with_respect_to));
+  for (const std::string& note : made.notes) console.Note("note: " + note);
+  RETURN_IF_ERROR(SetInitialWeights(model, arguments.run, made.program));
   const CpuDevice device;
   NodeRunnerOptions runner_options;
-  runner_options.threads = training.threads > 0 ? training.threads : DefaultThreads();
+  runner_options.threads = training.threads;
   runner_options.seed = training.seed;
   ASSIGN_OR_RETURN(std::unique_ptr<NodeRunner> runner,
                    NodeRunner::Create(*made.program.FindGraph("step"), device.kernels(), runner_options));

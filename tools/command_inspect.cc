@@ -6,9 +6,8 @@
 #include "graph/op_registry.h"
 #include "runtime/forward_program.h"
 #include "tools/command.h"
-#include "tools/console.h"
-#include "tools/model_argument.h"
-#include "tools/run_data.h"
+#include "tools/number_text.h"
+#include "tools/run_session.h"
 
 namespace onnxtrain {
 namespace {
@@ -44,7 +43,7 @@ void PrintJson(const OnnxModel& model, const ForwardProgram& forward) {
   for (const auto& [op, count] : CountOps(model)) json["ops"][op] = count;
   json["traps"] = forward.traps;
   json["notes"] = forward.notes;
-  Console::Print(json.dump(2));
+  Console::Print(JsonText(json));
 }
 
 std::string ModeLine(const ModeNode& node) {
@@ -77,10 +76,7 @@ void PrintText(const OnnxModel& model, const ForwardProgram& forward) {
 StatusOr<int> RunInspect(const std::vector<std::string>& arguments) {
   RunOptions run;
   OptionSet options;
-  AddModelOptions(options, run);
-  AddOptimizerOptions(options, run);
-  AddBatchOptions(options, run);
-  AddDataOptions(options, run);
+  AddTrainingOptions(options, run);
   AddOutputOptions(options, run);
   RETURN_IF_ERROR(options.Parse(arguments));
   if (options.help_wanted()) {
@@ -88,14 +84,17 @@ StatusOr<int> RunInspect(const std::vector<std::string>& arguments) {
     return 0;
   }
   RETURN_IF_ERROR(CheckTogether(options, run));
-  ASSIGN_OR_RETURN(const OnnxModel model, LoadModelArgument(run.model[0]));
+  Console console(run.quiet);
+  ASSIGN_OR_RETURN(const OnnxModel model, LoadModelFor(run, console));
   ASSIGN_OR_RETURN(const RunData data, OpenRunData(model, run));
+  for (const std::string& note : data.notes) console.Note("note: " + note);
   ForwardProgramOptions build;
   build.local_batch = run.training.batch_size;
   build.allow_nothing_trainable = true;
   build.loss_optional = true;
   if (!run.training.loss_on.empty()) build.outputs = {run.training.loss_on};
-  ASSIGN_OR_RETURN(const ForwardProgram forward, BuildForwardProgram(model, run.training, build));
+  ASSIGN_OR_RETURN(ForwardProgram forward, BuildForwardProgram(model, run.training, build));
+  RETURN_IF_ERROR(SetInitialWeights(model, run, forward.program));
   if (run.json) {
     PrintJson(model, forward);
   } else {

@@ -11,9 +11,9 @@
 #include "runtime/file_system.h"
 #include "runtime/forward_program.h"
 #include "tools/command.h"
-#include "tools/console.h"
 #include "tools/model_argument.h"
-#include "tools/run_data.h"
+#include "tools/run_length.h"
+#include "tools/run_session.h"
 
 namespace onnxtrain {
 namespace {
@@ -46,15 +46,18 @@ StatusOr<Program> ReadProgram(OptArguments& arguments) {
     if (program.ok()) return program;
     canonical = program.status();
   }
-  StatusOr<OnnxModel> model = OnnxModel::Load(file);
+  Console console(arguments.run.quiet);
+  StatusOr<OnnxModel> model = LoadModelFor(arguments.run, console);
   if (!model.ok()) return canonical.ok() ? model.status() : canonical;
   ASSIGN_OR_RETURN(const RunData data, OpenRunData(*model, arguments.run));
+  RETURN_IF_ERROR(ResolveLength(arguments.run, data).status());
   ForwardProgramOptions build;
   build.local_batch = arguments.run.training.batch_size;
   build.allow_nothing_trainable = true;
   build.loss_optional = true;
   if (!arguments.run.training.loss_on.empty()) build.outputs = {arguments.run.training.loss_on};
   ASSIGN_OR_RETURN(ForwardProgram forward, BuildForwardProgram(*model, arguments.run.training, build));
+  RETURN_IF_ERROR(SetInitialWeights(*model, arguments.run, forward.program));
   return std::move(forward.program);
 }
 
@@ -78,16 +81,14 @@ Status Write(const OptArguments& arguments, const std::string& text) {
 StatusOr<int> RunOpt(const std::vector<std::string>& raw) {
   OptArguments arguments;
   OptionSet options;
-  AddModelOptions(options, arguments.run);
+  AddTrainingOptions(options, arguments.run);
   options.Positional("MODEL", &arguments.run.model, 0, 1);
   options.Section("Passes");
   options.String("passes", &arguments.passes, "LIST", "'build_backward,bucket_gradients<bucket_bytes=64>'");
   options.Flag("list-passes", &arguments.list_passes, "names of all passes");
   options.String("o", &arguments.out, "FILE", "write there instead of stdout");
   options.Flag("full", &arguments.full, "print every initializer whole");
-  AddOptimizerOptions(options, arguments.run);
-  AddBatchOptions(options, arguments.run);
-  AddDataOptions(options, arguments.run);
+  options.Flag("quiet", &arguments.run.quiet, "nothing but errors on stderr");
   RETURN_IF_ERROR(options.Parse(raw));
   if (options.help_wanted()) {
     Console::Print(options.Help("opt", "runs the listed passes and prints the graph as canonical text"));

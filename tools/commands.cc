@@ -11,9 +11,12 @@ namespace {
 constexpr Command kCommands[] = {
     {"train", "trains a model", RunTrain},
     {"eval", "loss and metrics over a data set, nothing updated", RunEval},
-    {"grad", "gradients of one batch, or their check against differences", RunGrad},
+    {"export", "the trained model of a run for inference", RunExport},
     {"inspect", "what a model holds, what would train and why", RunInspect},
     {"check", "can this model be trained?", RunCheck},
+    {"grad", "gradients of one batch, or their check against differences", RunGrad},
+    {"plan", "the execution plan of a step: streams, waits, buckets, memory, time", RunPlan},
+    {"build", "the rewritten graphs and the plan, in a folder", RunBuild},
     {"opt", "runs the listed passes and prints the graph as text", RunOpt},
     {"test", "runs ONNX backend test folders", RunTest},
 };

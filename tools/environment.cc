@@ -35,13 +35,17 @@ int QuotaCores() {
 
 }  // namespace
 
-Status CheckWorld() {
+Status CheckWorld(int ranks) {
   for (const WorldVariables& world : kWorlds) {
     const char* rank = std::getenv(world.rank);
     const char* size = std::getenv(world.size);
     if (rank == nullptr || size == nullptr) continue;
     const StatusOr<int64_t> number = ParseInt(size);
     if (!number.ok() || *number == 1) return OkStatus();
+    if (ranks > 1) {
+      return UsageError("--ranks " + std::to_string(ranks) + " contradicts the world of " + size + " processes that " +
+                        world.size + " announces");
+    }
     return UsageError(std::string(world.size) + "=" + size +
                       ": this build cannot join a world of several processes; use --ranks " + size +
                       " in one process, or unset " + world.size);

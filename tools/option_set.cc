@@ -48,6 +48,22 @@ std::string AsText(const nlohmann::json& value) {
   return value.dump();
 }
 
+std::string NumberText(double number) {
+  std::ostringstream text;
+  text << number;
+  return text.str();
+}
+
+StatusOr<double> ParseInRange(const std::string& value, const NumberRange& range) {
+  ASSIGN_OR_RETURN(const double number, ParseDouble(value));
+  const bool finite = std::isfinite(number) || (range.infinite && number > 0);
+  const bool above = range.open ? number > range.least : number >= range.least;
+  if (finite && above && (number < range.below || range.infinite)) return number;
+  std::string wanted = (range.open ? "above " : "at least ") + NumberText(range.least);
+  if (std::isfinite(range.below)) wanted += " and below " + NumberText(range.below);
+  return UsageError("must be " + wanted + ", found " + value);
+}
+
 }  // namespace
 
 StatusOr<int64_t> ParseInt(std::string_view text) {
@@ -93,16 +109,16 @@ void OptionSet::Int(std::string name, int64_t* target, std::string metavar, std:
        }});
 }
 
-void OptionSet::Double(std::string name, double* target, std::string metavar, std::string help) {
-  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target](const std::string& value) -> Status {
-         ASSIGN_OR_RETURN(*target, ParseDouble(value));
+void OptionSet::Double(std::string name, double* target, std::string metavar, std::string help, NumberRange range) {
+  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target, range](const std::string& value) -> Status {
+         ASSIGN_OR_RETURN(*target, ParseInRange(value, range));
          return OkStatus();
        }});
 }
 
-void OptionSet::Double(std::string name, std::optional<double>* target, std::string metavar, std::string help) {
-  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target](const std::string& value) -> Status {
-         ASSIGN_OR_RETURN(*target, ParseDouble(value));
+void OptionSet::Double(std::string name, std::optional<double>* target, std::string metavar, std::string help, NumberRange range) {
+  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target, range](const std::string& value) -> Status {
+         ASSIGN_OR_RETURN(*target, ParseInRange(value, range));
          return OkStatus();
        }});
 }
@@ -114,16 +130,22 @@ void OptionSet::String(std::string name, std::string* target, std::string metava
        }});
 }
 
-void OptionSet::Choice(std::string name, std::string* target, std::vector<std::string> choices, std::string help) {
+void OptionSet::Choice(std::string name, std::string* target, std::vector<std::string> choices, std::string help,
+                       std::vector<std::string> later) {
   const std::string metavar = Join(choices, "|");
-  Add({std::move(name), "", metavar, std::move(help), false,
-       [target, choices = std::move(choices), metavar](const std::string& value) {
-         if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
-           return UsageError("must be one of " + metavar + ", found '" + value + "'");
-         }
-         *target = value;
-         return OkStatus();
-       }});
+  const auto set = [target, choices = std::move(choices), later = std::move(later), metavar](const std::string& value) {
+    if (std::find(later.begin(), later.end(), value) != later.end()) {
+      return UsageError("'" + value + "' is not part of this build, which has " + metavar);
+    }
+    if (std::find(choices.begin(), choices.end(), value) == choices.end()) {
+      const std::string nearest = NearestName(value, choices);
+      return UsageError("must be one of " + metavar + ", found '" + value + "'" +
+                        (nearest.empty() ? "" : "; did you mean '" + nearest + "'?"));
+    }
+    *target = value;
+    return OkStatus();
+  };
+  Add({std::move(name), "", metavar, std::move(help), false, set});
 }
 
 void OptionSet::Strings(std::string name, std::vector<std::string>* target, std::string metavar, std::string help) {
@@ -200,6 +222,7 @@ Status OptionSet::Parse(const std::vector<std::string>& arguments) {
     if (given(name) && !option->repeats) return UsageError("--" + name + " is given twice");
     RETURN_IF_ERROR(Set(*option, value));
     given_.insert(name);
+    typed_.insert(name);
     values_.emplace_back(name, value);
   }
   for (const std::string& file : config_files) {
@@ -222,6 +245,11 @@ Status OptionSet::ApplyConfig(const std::string& json_text, const std::string& f
   for (const auto& [key, entry] : config.items()) {
     const std::string name = Dashed(key);
     const Option* option = Find(name);
+    if (option == nullptr && ignored_.count(name) != 0) continue;
+    if (option == nullptr && name == "model" && positional_ != nullptr && positional_metavar_ == "MODEL") {
+      if (positional_->empty() && entry.is_string()) positional_->push_back(entry.get<std::string>());
+      continue;
+    }
     if (option == nullptr) return Unknown(name).Prepend("'" + file + "'");
     if (given(name)) continue;  // the command line wins
     if (entry.is_array() && !option->repeats) return UsageError("'" + file + "': --" + name + " takes one value");

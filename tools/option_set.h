@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -24,6 +25,14 @@
 
 namespace onnxtrain {
 
+// Which numbers an option takes: finite unless `infinite`, at least `least` (or above it), below `below`.
+struct NumberRange {
+  double least = 0;
+  bool open = false;  // `least` itself is not allowed
+  double below = std::numeric_limits<double>::infinity();
+  bool infinite = false;
+};
+
 class OptionSet {
  public:
   using Setter = std::function<Status(const std::string& value)>;
@@ -32,25 +41,33 @@ class OptionSet {
   void Section(std::string title) { section_ = std::move(title); }
   void Flag(std::string name, bool* target, std::string help);
   void Int(std::string name, int64_t* target, std::string metavar, std::string help, int64_t least = INT64_MIN);
-  void Double(std::string name, double* target, std::string metavar, std::string help);
-  void Double(std::string name, std::optional<double>* target, std::string metavar, std::string help);
+  void Double(std::string name, double* target, std::string metavar, std::string help, NumberRange range = {});
+  void Double(std::string name, std::optional<double>* target, std::string metavar, std::string help, NumberRange range = {});
   void String(std::string name, std::string* target, std::string metavar, std::string help);
-  void Choice(std::string name, std::string* target, std::vector<std::string> choices, std::string help);
+  // `later` are values of the interface that this build does not have: refused, with a message that says so.
+  void Choice(std::string name, std::string* target, std::vector<std::string> choices, std::string help,
+              std::vector<std::string> later = {});
   // May be given many times; every value is kept in order.
   void Strings(std::string name, std::vector<std::string>* target, std::string metavar, std::string help);
   void Custom(std::string name, std::string metavar, std::string help, Setter setter, bool repeats = false);
+  // A key that a configuration may hold, as config.json of a run does, and that means nothing here.
+  void IgnoreInConfig(std::string name) { ignored_.insert(std::move(name)); }
   // Arguments that are no options. `least` and `most` count them.
   void Positional(std::string metavar, std::vector<std::string>* target, size_t least, size_t most);
 
   // Fails with Usage. `--help` sets help_wanted() and stops parsing.
   Status Parse(const std::vector<std::string>& arguments);
-  // One key of a JSON configuration as if given on the command line, unless it was; for --config and stored runs.
+  // Every key of a JSON configuration as if given on the command line, unless it was; for --config and stored runs. The key
+  // "model" is the argument MODEL.
   Status ApplyConfig(const std::string& json_text, const std::string& file);
 
+  // Whether the command line or a configuration file gave it.
   bool given(std::string_view name) const { return given_.count(std::string(name)) != 0; }
   bool help_wanted() const { return help_wanted_; }
   // "onnx-train train MODEL [options]" and the table of options, at most 100 columns.
   std::string Help(std::string_view command, std::string_view summary) const;
+  // Whether the command line itself gave it.
+  bool typed(std::string_view name) const { return typed_.count(std::string(name)) != 0; }
   // What was given, by name; lists are joined by ';'.
   std::map<std::string, std::string, std::less<>> GivenTexts() const;
 
@@ -72,6 +89,8 @@ class OptionSet {
   std::vector<Option> options_;
   std::string section_ = "Options";
   std::set<std::string> given_;
+  std::set<std::string> typed_;
+  std::set<std::string> ignored_;
   std::vector<std::pair<std::string, std::string>> values_;  // in the order given
   std::string positional_metavar_;
   std::vector<std::string>* positional_ = nullptr;

@@ -79,8 +79,14 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["overlap"] = t.overlap ? "on" : "off";
   json["reduce"] = t.reduce_sum ? "sum" : "mean";
   json["timeout"] = t.timeout_seconds;
-  if (t.threads > 0) json["threads"] = t.threads;
+  json["threads"] = t.threads;
+  json["dtype"] = run.dtype;
+  json["reduce-dtype"] = run.reduce_dtype;
+  json["recompute"] = run.recompute;
+  json["device"] = run.device;
+  if (t.memory_limit > 0) json["memory-limit"] = t.memory_limit;
   json["seed"] = t.seed;
+  json["deterministic"] = true;
   json["drop-last"] = run.drop_last;
   json["no-shuffle"] = run.no_shuffle;
   if (run.epochs) json["epochs"] = *run.epochs;
@@ -93,27 +99,59 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   if (run.eval_every) json["eval-every"] = *run.eval_every;
   if (run.keep > 0) json["keep"] = run.keep;
   json["log-every"] = run.log_every;
+  if (run.nan_check) json["nan-check"] = true;
+  if (!run.init_weights.empty()) json["init-weights"] = run.init_weights;
   AddLists(run, json);
   return json.dump(2) + "\n";
 }
 
-Status ApplyStoredConfig(const std::string& stored, const std::string& file, OptionSet& options, RunOptions& run) {
+StatusOr<StoredRun> ApplyStoredConfig(const std::string& stored, const std::string& file, OptionSet& options) {
   Json json = Json::parse(stored, nullptr, /*allow_exceptions=*/false);
-  if (!json.is_object() || !json.contains("global-batch-size")) {
+  if (!json.is_object() || !json.value("global-batch-size", Json()).is_number_integer()) {
     return InvalidDataError("'" + file + "' is not the configuration of a run");
   }
-  const int64_t global_batch = json["global-batch-size"].get<int64_t>();
+  StoredRun run;
+  run.global_batch = json["global-batch-size"].get<int64_t>();
+  if (json.value("planned-steps", Json()).is_number_integer()) run.planned_steps = json["planned-steps"].get<int64_t>();
+  if (json.value("ranks", Json()).is_number_integer()) run.ranks = json["ranks"].get<int>();
+  if (json.value("schedule", Json()).is_string()) run.schedule = json["schedule"].get<std::string>();
+  // The batch of a rank follows from the global one, which stays unless the command line says otherwise.
   for (const char* derived : {"model", "planned-steps", "batch-size"}) json.erase(derived);
-  if (options.given("batch-size") || run.override_resume) json.erase("global-batch-size");
-  if (options.given("max-steps")) json.erase("epochs");
+  if (options.given("batch-size") || options.given("global-batch-size")) json.erase("global-batch-size");
+  // What belonged to another choice goes with it.
+  if (options.given("schedule")) {
+    for (const char* key : {"min-lr", "step-size", "gamma", "decay-steps"}) json.erase(key);
+  }
+  if (options.given("optimizer")) {
+    for (const char* key : {"lr", "momentum", "nesterov", "betas", "eps", "weight-decay"}) json.erase(key);
+  }
   RETURN_IF_ERROR(options.ApplyConfig(json.dump(), file));
-  if (run.override_resume || !options.given("batch-size") || !run.batch_size) return OkStatus();
-  const int64_t wanted = *run.batch_size * run.training.ranks * run.training.accumulation;
-  if (wanted == global_batch) return OkStatus();
-  return UsageError("the run has a global batch of " + std::to_string(global_batch) + ", --batch-size " +
-                    std::to_string(*run.batch_size) + " x " + std::to_string(run.training.ranks) + " ranks x " +
-                    std::to_string(run.training.accumulation) + " micro-batches is " + std::to_string(wanted) +
-                    "; leave --batch-size out, or add --override");
+  return run;
+}
+
+Status CheckGlobalBatch(const StoredRun& stored, const RunOptions& run) {
+  const TrainingOptions& t = run.training;
+  if (!stored.global_batch || run.override_resume || t.global_batch() == *stored.global_batch) return OkStatus();
+  return UsageError("the run has a global batch of " + std::to_string(*stored.global_batch) + ", --batch-size " +
+                    std::to_string(t.batch_size) + " x " + std::to_string(t.ranks) + " ranks x " +
+                    std::to_string(t.accumulation) + " micro-batches is " + std::to_string(t.global_batch()) +
+                    "; leave the batch options out, or add --override");
+}
+
+Status CheckResumed(const StoredRun& stored, const RunOptions& run, int64_t planned, bool batch_statistics) {
+  if (!stored.global_batch || run.override_resume) return OkStatus();
+  const TrainingOptions& t = run.training;
+  const bool bounded = t.schedule == "linear" || t.schedule == "cosine" || t.schedule == "wsd";
+  if (bounded && stored.planned_steps && *stored.planned_steps != planned) {
+    return UsageError("schedule " + t.schedule + " was planned for " + std::to_string(*stored.planned_steps) +
+                      " steps, not " + std::to_string(planned) +
+                      ": the length of a run may grow with constant and step schedules only; add --override to change it");
+  }
+  if (batch_statistics && stored.ranks != 0 && stored.ranks != t.ranks) {
+    return UsageError("the run had " + std::to_string(stored.ranks) + " ranks and BatchNormalization takes the statistics of the "
+                      "batch of a rank: " + std::to_string(t.ranks) + " ranks are another model; add --override to change it");
+  }
+  return OkStatus();
 }
 
 }  // namespace onnxtrain

@@ -115,6 +115,19 @@ StatusOr<std::pair<std::string, std::string>> TokenInputs(const OnnxModel& model
   return std::make_pair(integers[0], integers[1]);
 }
 
+// Rows of the float matrix that a Gather selects from by the tokens themselves; 0 where there is none.
+int64_t EmbeddingRows(const OnnxModel& model, const std::string& tokens) {
+  for (const ModelNode& node : model.nodes()) {
+    if (node.op != "Gather" || node.inputs.size() < 2 || node.inputs[1] != tokens) continue;
+    const auto axis = node.ints.find("axis");
+    const auto tie = model.tied_names().find(node.inputs[0]);
+    const ModelInitializer* table = model.FindInitializer(tie == model.tied_names().end() ? node.inputs[0] : tie->second);
+    const bool rows = axis == node.ints.end() || axis->second == 0;
+    if (rows && table != nullptr && IsFloating(table->type.dtype) && table->type.rank() == 2) return table->type.shape[0];
+  }
+  return 0;
+}
+
 StatusOr<Dataset> OpenTokens(const OnnxModel& model, const RunOptions& run, const std::vector<std::string>& globs,
                              std::vector<std::unique_ptr<Column>> further) {
   using Names = std::pair<std::string, std::string>;
@@ -124,6 +137,7 @@ StatusOr<Dataset> OpenTokens(const OnnxModel& model, const RunOptions& run, cons
   tokens.targets = names.second;
   tokens.window = run.seq_len;
   tokens.target_shift = static_cast<int>(run.target_shift);
+  tokens.vocabulary = EmbeddingRows(model, names.first);
   for (const std::string& glob : globs) {
     ASSIGN_OR_RETURN(const std::vector<std::string> files, MatchFiles(glob));
     tokens.files.insert(tokens.files.end(), files.begin(), files.end());
@@ -194,17 +208,77 @@ Status ApplyFixedBatch(RunOptions& run, RunData& data) {
   return OkStatus();
 }
 
+// --dim of the batch dimension is another way to say --batch-size.
+Status ApplyBatchDim(const OnnxModel& model, RunOptions& run) {
+  TrainingOptions& t = run.training;
+  for (const ModelValue& input : model.inputs()) {
+    const auto feed = t.feeds.find(input.name);
+    const bool per_sample = feed == t.feeds.end() || feed->second.per_sample;
+    if (!per_sample || !input.dims || input.dims->empty()) continue;
+    const auto dim = t.dims.find((*input.dims)[0].symbol);
+    if (dim == t.dims.end()) continue;
+    if (run.batch_size && *run.batch_size != dim->second) {
+      return UsageError("--dim " + dim->first + "=" + std::to_string(dim->second) + " contradicts --batch-size " +
+                        std::to_string(*run.batch_size) + ": it is the batch dimension of input '" + input.name + "'");
+    }
+    run.batch_size = t.batch_size = dim->second;
+    t.dims.erase(dim);  // a partial batch has another size
+  }
+  return OkStatus();
+}
+
+// Without data --seq-len is the second dimension of integer inputs.
+void BindSequenceLength(const OnnxModel& model, RunOptions& run) {
+  for (const ModelValue& input : model.inputs()) {
+    const bool unfed = run.training.feeds.count(input.name) == 0;
+    if (run.seq_len < 1 || !unfed || !IsInteger(input.dtype) || !input.dims || input.dims->size() < 2) continue;
+    const ModelDim& dim = (*input.dims)[1];
+    if (dim.value) continue;
+    if (!dim.symbol.empty()) {
+      run.training.dims.emplace(dim.symbol, run.seq_len);
+    } else if (input.dims->size() == 2) {
+      run.training.feeds[input.name] = {input.dtype, {run.seq_len}, /*per_sample=*/true};
+    }
+  }
+}
+
+// Both sets go through the same graphs.
+Status CheckAlike(const Dataset& train, const Dataset& val) {
+  for (const std::unique_ptr<Column>& column : val.columns()) {
+    const Column* other = train.Find(column->name());
+    if (other == nullptr) continue;
+    if (column->BatchType(1) == other->BatchType(1)) continue;
+    return InvalidDataError("a sample of '" + column->name() + "' is " + ToString(column->BatchType(1)) +
+                            " in the validation data and " + ToString(other->BatchType(1)) + " in the training data");
+  }
+  return OkStatus();
+}
+
+void NotePartialBatch(const Dataset& dataset, int64_t batch, const char* what, std::vector<std::string>& notes) {
+  const int64_t rest = dataset.samples() % batch;
+  if (rest == 0 || rest == dataset.samples()) return;
+  notes.push_back("the export fixes the batch: the last " + std::to_string(rest) + " of " +
+                  std::to_string(dataset.samples()) + " " + what + " samples make no whole batch of " + std::to_string(batch) +
+                  " and are left out of every epoch");
+}
+
 }  // namespace
 
 StatusOr<RunData> OpenRunData(const OnnxModel& model, RunOptions& run) {
   RunData data;
+  TrainingOptions& t = run.training;
   ASSIGN_OR_RETURN(data.train, OpenSet(model, run, run.train, run.tokens, data.notes));
   ASSIGN_OR_RETURN(data.val, OpenSet(model, run, run.val, run.val_tokens, data.notes));
-  if (data.train) RETURN_IF_ERROR(CheckComplete(model, run.training, *data.train, "train"));
-  if (data.val) RETURN_IF_ERROR(CheckComplete(model, run.training, *data.val, "val"));
-  if (data.train || data.val) DescribeFeeds(data.train ? *data.train : *data.val, run.training);
-  data.fixed_batch = FixedBatch(model, run.training);
+  if (data.train) RETURN_IF_ERROR(CheckComplete(model, t, *data.train, "train"));
+  if (data.val) RETURN_IF_ERROR(CheckComplete(model, t, *data.val, "val"));
+  if (data.train && data.val) RETURN_IF_ERROR(CheckAlike(*data.train, *data.val));
+  if (data.train || data.val) DescribeFeeds(data.train ? *data.train : *data.val, t);
+  BindSequenceLength(model, run);
+  RETURN_IF_ERROR(ApplyBatchDim(model, run));
+  data.fixed_batch = FixedBatch(model, t);
   RETURN_IF_ERROR(ApplyFixedBatch(run, data));
+  if (data.fixed_batch && data.train) NotePartialBatch(*data.train, t.global_batch(), "training", data.notes);
+  if (data.fixed_batch && data.val) NotePartialBatch(*data.val, t.batch_size * t.ranks, "validation", data.notes);
   return data;
 }
 

@@ -3,8 +3,6 @@
 
 #include <limits>
 
-#include "tools/environment.h"
-
 namespace onnxtrain {
 namespace {
 
@@ -105,10 +103,6 @@ Status SetBytes(int64_t* target, const std::string& value) {
   return OkStatus();
 }
 
-}  // namespace
-
-namespace {
-
 void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> losses) {
   TrainingOptions& t = run.training;
   o.Positional("MODEL", &run.model, 1, 1);
@@ -117,15 +111,21 @@ void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> loss
   o.String("loss-on", &t.loss_on, "OUTPUT", "value the loss is taken of, any value of the graph");
   o.String("labels", &t.labels, "NAME", "feed that holds the targets");
   o.Int("ignore-index", &t.ignore_index, "K", "label that does not count (-100)");
-  o.Double("label-smoothing", &t.label_smoothing, "E", "share of the target given to all classes");
+  o.Double("label-smoothing", &t.label_smoothing, "E", "share of the target given to all classes", {0, false, 1});
   o.Section("What trains");
   o.Strings("trainable", &t.trainable, "GLOB", "train exactly the matching tensors");
   o.Strings("freeze", &t.freeze, "GLOB", "do not train the matching tensors");
   o.Choice("bn", &t.batch_norm, {"as-exported", "train", "frozen"}, "BatchNormalization statistics");
   o.Choice("dropout", &t.dropout, {"as-exported", "on", "off"}, "Dropout");
-  o.Flag("untie", &t.untie, "give every use of a shared initializer a tensor of its own");
+  o.Flag("untie", &t.untie, "train tensors apart that the exporter merged because they were equal");
+  o.String("init-weights", &run.init_weights, "FILE", "weights by name: safetensors or npz");
   o.Custom("dim", "NAME=K", "binds a symbolic dimension",
            [&t](const std::string& value) { return SetDim(t.dims, value); }, /*repeats=*/true);
+}
+
+// A flag of the interface that this build does not have.
+void AddRefused(OptionSet& o, const char* name, const char* why, const char* metavar) {
+  o.Custom(name, metavar, why, [why](const std::string&) { return UsageError(std::string(why) + ": not part of this build"); });
 }
 
 }  // namespace
@@ -141,13 +141,14 @@ void AddGradientLossOptions(OptionSet& o, RunOptions& run) {
 void AddOptimizerOptions(OptionSet& o, RunOptions& run) {
   TrainingOptions& t = run.training;
   o.Section("Optimizer");
-  o.Choice("optimizer", &t.optimizer, {"sgd", "adam", "adamw", "adagrad", "lion"}, "formulas are PyTorch's (adamw)");
+  o.Choice("optimizer", &t.optimizer, {"sgd", "adam", "adamw", "adagrad", "lion"}, "formulas are PyTorch's (adamw)",
+           {"lamb"});
   o.Double("lr", &t.lr, "X", "learning rate (1e-3; adagrad 1e-2, lion 1e-4)");
   o.Double("momentum", &t.momentum, "X", "of sgd (0)");
   o.Flag("nesterov", &t.nesterov, "Nesterov momentum of sgd");
   o.Custom("betas", "A,B", "of adam, adamw (0.9,0.999) and lion (0.9,0.99)",
            [&t](const std::string& value) { return SetBetas(t, value); });
-  o.Double("eps", &t.eps, "X", "of adam, adamw (1e-8) and adagrad (1e-10)");
+  o.Double("eps", &t.eps, "X", "of adam, adamw (1e-8) and adagrad (1e-10)", {0, true});
   o.Double("weight-decay", &t.weight_decay, "X", "0; adamw 0.01");
   o.Strings("no-decay", &t.no_decay, "GLOB", "no weight decay for matches, or for 'rank<2'");
   o.Custom("param-group", "'GLOB:lr=..,weight-decay=..'", "own settings for matching parameters; the first match wins",
@@ -161,6 +162,15 @@ void AddOptimizerOptions(OptionSet& o, RunOptions& run) {
   o.Custom("decay-steps", "N", "of schedule wsd (a tenth of the steps)", OptionalInt<int64_t>(&t.decay_steps, 1));
 }
 
+void AddLengthOptions(OptionSet& o, RunOptions& run) {
+  o.Section("Length");
+  o.Custom("epochs", "E", "passes over the data (1)", OptionalInt<int64_t>(&run.epochs, 1));
+  o.Custom("max-steps", "N", "steps from the start of the run; repeats the data", OptionalInt<int64_t>(&run.max_steps, 0));
+  o.Flag("drop-last", &run.drop_last, "leave out the last, partial batch of an epoch");
+  o.Flag("no-shuffle", &run.no_shuffle, "samples in the order of the file");
+  o.Flag("deterministic", &run.deterministic, "the same bits every time; always so here");
+}
+
 void AddBatchOptions(OptionSet& o, RunOptions& run) {
   TrainingOptions& t = run.training;
   o.Section("Batch and ranks");
@@ -170,11 +180,13 @@ void AddBatchOptions(OptionSet& o, RunOptions& run) {
   o.Custom("accum", "A", "micro-batches of a step (1)", IntInto(&t.accumulation, 1));
   o.Custom("ranks", "N", "ranks as threads of this process (1)", IntInto(&t.ranks, 1));
   o.Custom("zero", "0|1|2", "ZeRO stage: what is sharded over the ranks (0)", [&t](const std::string& value) -> Status {
+    if (value == "3") return UsageError("stage 3 is not part of this build, which has 0|1|2");
     if (value != "0" && value != "1" && value != "2") return UsageError("must be one of 0|1|2, found '" + value + "'");
     t.zero = value[0] - '0';
     return OkStatus();
   });
-  o.Double("bucket-mb", &t.bucket_mb, "X", "size of gradient buckets in 2^20 bytes, 'inf' for one (planned)");
+  o.Double("bucket-mb", &t.bucket_mb, "X", "size of gradient buckets in 2^20 bytes, 'inf' for one (planned)",
+           {0, true, std::numeric_limits<double>::infinity(), true});
   o.Custom("overlap", "on|off", "communication beside compute (on)", [&t](const std::string& value) -> Status {
     if (value != "on" && value != "off") return UsageError("must be one of on|off, found '" + value + "'");
     t.overlap = value == "on";
@@ -185,15 +197,29 @@ void AddBatchOptions(OptionSet& o, RunOptions& run) {
     t.reduce_sum = value == "sum";
     return OkStatus();
   });
+  AddRefused(o, "sync-bn", "BatchNormalization over the global batch", "");
   o.Int("timeout", &t.timeout_seconds, "S", "seconds a rank waits for the others (600)", 1);
   o.Custom("threads", "T", "compute threads, shared by the ranks", IntInto(&t.threads, 1));
-  o.Custom("memory-limit", "BYTES", "refuse a plan that needs more per rank; K, M, G behind a number",
-           [&t](const std::string& value) { return SetBytes(&t.memory_limit, value); });
   o.Custom("seed", "K", "of shuffling and random draws (0)", [&t](const std::string& value) -> Status {
     ASSIGN_OR_RETURN(const int64_t seed, ParseInt(value));
     t.seed = static_cast<uint64_t>(seed);
     return OkStatus();
   });
+}
+
+void AddNumberOptions(OptionSet& o, RunOptions& run) {
+  o.Section("Precision and memory");
+  o.Choice("dtype", &run.dtype, {"f32"}, "of weights and activations", {"bf16", "f16"});
+  AddRefused(o, "loss-scale", "of --dtype f16 and bf16", "dynamic|K");
+  o.Choice("reduce-dtype", &run.reduce_dtype, {"f32"}, "of gradients on the link", {"bf16", "f16"});
+  o.Custom("recompute", "none", "what is computed again in backward", [&run](const std::string& value) -> Status {
+    if (value != "none") return UsageError("'" + value + "' is not part of this build, which has none");
+    run.recompute = value;
+    return OkStatus();
+  });
+  o.Custom("memory-limit", "BYTES", "refuse a plan that needs more per rank; K, M, G behind a number",
+           [&run](const std::string& value) { return SetBytes(&run.training.memory_limit, value); });
+  o.Choice("device", &run.device, {"cpu"}, "where it runs", {"cuda"});
 }
 
 void AddDataOptions(OptionSet& o, RunOptions& run) {
@@ -205,7 +231,32 @@ void AddDataOptions(OptionSet& o, RunOptions& run) {
   o.Strings("val-tokens", &run.val_tokens, "GLOB", "token files for validation");
   o.Int("seq-len", &run.seq_len, "T", "tokens of a sample", 1);
   o.String("tokens-to", &run.tokens_to, "IDX[,TARGETS]", "inputs that take tokens and targets");
-  o.Int("target-shift", &run.target_shift, "0|1", "0 for graphs that shift the targets themselves (1)", 0);
+  o.Custom("target-shift", "0|1", "0 for graphs that shift the targets themselves (1)", [&run](const std::string& value) -> Status {
+    if (value != "0" && value != "1") return UsageError("must be one of 0|1, found '" + value + "'");
+    run.target_shift = value[0] - '0';
+    return OkStatus();
+  });
+}
+
+void AddRunningOptions(OptionSet& o, RunOptions& run) {
+  o.Section("Running");
+  o.String("out", &run.out, "RUN", "the run folder");
+  o.Custom("save-every", "N", "checkpoint every N steps (each epoch)", OptionalInt<int64_t>(&run.save_every, 1));
+  o.Custom("eval-every", "N", "validate every N steps (each epoch)", OptionalInt<int64_t>(&run.eval_every, 1));
+  o.Custom("keep", "N", "newest checkpoints to keep (all)", [&run](const std::string& value) -> Status {
+    if (value == "all") return run.keep = 0, OkStatus();
+    ASSIGN_OR_RETURN(run.keep, ParseInt(value));
+    return run.keep < 1 ? UsageError("must be at least 1, or 'all', found " + value) : OkStatus();
+  });
+  o.Int("log-every", &run.log_every, "N", "progress every N steps (1)", 1);
+  o.Flag("resume", &run.resume, "go on from the newest checkpoint of --out");
+  o.Flag("overwrite", &run.overwrite, "discard what --out holds");
+  o.Flag("override", &run.override_resume, "let a resumed run change its global batch");
+  o.Flag("nan-check", &run.nan_check, "test the output of every node at every step (slow)");
+  o.String("trace", &run.trace, "FILE", "timeline of steps 2 to 4 for Perfetto");
+  o.Flag("dump-passes", &run.dump_passes, "RUN/passes/NN-<pass>.onnxtxt, the program after each pass");
+  o.Flag("dry-run", &run.dry_run, "prepare everything, train nothing");
+  o.IgnoreInConfig("planned-steps");
 }
 
 void AddOutputOptions(OptionSet& o, RunOptions& run) {
@@ -214,78 +265,13 @@ void AddOutputOptions(OptionSet& o, RunOptions& run) {
   o.Flag("quiet", &run.quiet, "no progress on stderr");
 }
 
-double DefaultLearningRate(const std::string& optimizer) {
-  if (optimizer == "adagrad") return 1e-2;
-  if (optimizer == "lion") return 1e-4;
-  return 1e-3;
-}
-
-namespace {
-
-struct UsedBy {
-  const char* option;
-  std::vector<std::string> values;
-};
-
-// An option that the chosen value of `chooser` does not read.
-Status CheckUsed(const OptionSet& options, const char* chooser, const std::string& chosen,
-                 const std::vector<UsedBy>& table) {
-  for (const UsedBy& row : table) {
-    if (!options.given(row.option)) continue;
-    bool used = false;
-    std::string list;
-    for (const std::string& value : row.values) {
-      used = used || value == chosen;
-      list += (list.empty() ? "" : ", ") + value;
-    }
-    if (!used) {
-      return UsageError("--" + std::string(row.option) + " is not used by --" + chooser + " " + chosen +
-                        " (it goes with " + list + ")");
-    }
-  }
-  return OkStatus();
-}
-
-Status CheckBatch(RunOptions& run) {
-  TrainingOptions& t = run.training;
-  const int64_t parts = static_cast<int64_t>(t.ranks) * t.accumulation;
-  if (run.batch_size) t.batch_size = *run.batch_size;
-  if (!run.global_batch_size) return OkStatus();
-  if (run.batch_size && *run.batch_size * parts != *run.global_batch_size) {
-    return UsageError("--global-batch-size " + std::to_string(*run.global_batch_size) + " contradicts --batch-size " +
-                      std::to_string(*run.batch_size) + " x " + std::to_string(t.ranks) + " ranks x " +
-                      std::to_string(t.accumulation) + " micro-batches");
-  }
-  if (*run.global_batch_size % parts != 0) {
-    return UsageError("--global-batch-size " + std::to_string(*run.global_batch_size) + " does not divide by " +
-                      std::to_string(t.ranks) + " ranks x " + std::to_string(t.accumulation) + " micro-batches");
-  }
-  run.batch_size = t.batch_size = *run.global_batch_size / parts;
-  return OkStatus();
-}
-
-}  // namespace
-
-Status CheckTogether(const OptionSet& options, RunOptions& run) {
-  const TrainingOptions& t = run.training;
-  RETURN_IF_ERROR(CheckUsed(options, "optimizer", t.optimizer,
-                            {{"momentum", {"sgd"}},
-                             {"nesterov", {"sgd"}},
-                             {"betas", {"adam", "adamw", "lion"}},
-                             {"eps", {"adam", "adamw", "adagrad"}}}));
-  RETURN_IF_ERROR(CheckUsed(options, "schedule", t.schedule,
-                            {{"min-lr", {"linear", "cosine", "wsd"}},
-                             {"step-size", {"step"}},
-                             {"gamma", {"step"}},
-                             {"decay-steps", {"wsd"}}}));
-  RETURN_IF_ERROR(CheckUsed(options, "loss", t.loss, {{"label-smoothing", {"ce"}}, {"ignore-index", {"ce", "nll"}}}));
-  if (t.nesterov && t.momentum == 0) return UsageError("--nesterov needs --momentum above 0");
-  if (t.schedule == "step" && t.step_size < 1) return UsageError("--schedule step needs --step-size");
-  if (t.loss != "auto" && t.labels.empty()) return UsageError("--loss " + t.loss + " needs --labels NAME");
-  if (t.lr && *t.lr < 0) return UsageError("--lr must not be negative");
-  if (options.given("tokens") && run.seq_len < 1) return UsageError("--tokens needs --seq-len");
-  if (run.training.threads == 0) run.training.threads = DefaultThreads();
-  return CheckBatch(run);
+void AddTrainingOptions(OptionSet& o, RunOptions& run) {
+  AddModelOptions(o, run);
+  AddDataOptions(o, run);
+  AddOptimizerOptions(o, run);
+  AddLengthOptions(o, run);
+  AddBatchOptions(o, run);
+  AddNumberOptions(o, run);
 }
 
 }  // namespace onnxtrain

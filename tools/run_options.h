@@ -16,6 +16,7 @@ namespace onnxtrain {
 struct RunOptions {
   std::vector<std::string> model;  // the one positional argument
   TrainingOptions training;
+  std::string init_weights;
 
   // Data: see docs/training.md.
   std::vector<std::string> train;       // NAME=FILE[:MAP] or FILE.npz
@@ -36,6 +37,12 @@ struct RunOptions {
   bool no_shuffle = false;
   bool deterministic = false;  // every run is; the option is honoured by being true already
 
+  // Numbers and machine, as written: values that change nothing in this build.
+  std::string dtype = "f32";
+  std::string device = "cpu";
+  std::string reduce_dtype = "f32";
+  std::string recompute = "none";
+
   // The run folder.
   std::string out;
   std::optional<int64_t> save_every;
@@ -49,7 +56,6 @@ struct RunOptions {
   bool dump_passes = false;
   bool dry_run = false;
   std::string trace;
-  std::string init_weights;
 
   bool json = false;
   bool quiet = false;
@@ -60,9 +66,14 @@ void AddModelOptions(OptionSet& options, RunOptions& run);      // MODEL, loss, 
 // The same for `grad`, whose losses include sum, mean and l2 of any value.
 void AddGradientLossOptions(OptionSet& options, RunOptions& run);
 void AddOptimizerOptions(OptionSet& options, RunOptions& run);  // optimizer, schedule, groups
+void AddLengthOptions(OptionSet& options, RunOptions& run);     // epochs, steps, order
 void AddBatchOptions(OptionSet& options, RunOptions& run);      // batch, ranks, seed, threads
+void AddNumberOptions(OptionSet& options, RunOptions& run);     // precision, memory, device
 void AddDataOptions(OptionSet& options, RunOptions& run);       // --train, --val, --tokens, --feed
+void AddRunningOptions(OptionSet& options, RunOptions& run);    // the run folder
 void AddOutputOptions(OptionSet& options, RunOptions& run);     // --json, --quiet
+// All that a training run is made of but its run folder: what inspect, check, build, plan and eval share with train.
+void AddTrainingOptions(OptionSet& options, RunOptions& run);
 
 // What needs several options to be judged: an option that the chosen optimizer, schedule or loss does not use, batch against
 // global batch, warm-up against length. Usage errors. Fills training.batch_size from batch_size or global_batch_size; a

@@ -16,6 +16,10 @@ double MillisecondsSince(Clock::time_point start) {
   return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
 }
 
+// What --trace records.
+constexpr int64_t kFirstTracedStep = 2;
+constexpr int64_t kLastTracedStep = 4;
+
 bool Every(const std::optional<int64_t>& interval, int64_t step) { return interval && (step + 1) % *interval == 0; }
 
 std::string StepName(int64_t step) {
@@ -26,25 +30,8 @@ std::string StepName(int64_t step) {
 
 }  // namespace
 
-int64_t PlannedSteps(const RunOptions& run, int64_t steps_per_epoch) {
-  const int64_t by_epochs = run.epochs ? *run.epochs * steps_per_epoch : INT64_MAX;
-  const int64_t by_steps = run.max_steps.value_or(INT64_MAX);
-  if (!run.epochs && !run.max_steps) return steps_per_epoch;
-  return std::min(by_epochs, by_steps);
-}
-
-SamplerOptions TrainSampler(const RunOptions& run, const RunData& data) {
-  SamplerOptions sampler;
-  sampler.samples = data.train->samples();
-  sampler.global_batch = run.training.global_batch();
-  sampler.shuffle = !run.no_shuffle;
-  sampler.seed = run.training.seed;
-  sampler.drop_last = run.drop_last || data.fixed_batch.has_value();
-  return sampler;
-}
-
 Status TrainLoop::Prepare(int64_t first_step) {
-  ASSIGN_OR_RETURN(batches_, BatchFeeds::Create(*data_.train, TrainSampler(run_, data_)));
+  ASSIGN_OR_RETURN(batches_, BatchFeeds::Create(*data_.train, TrainSampler(run_, *data_.train, data_.fixed_batch.has_value())));
   if (data_.val) {
     ASSIGN_OR_RETURN(evaluation_, Evaluation::Create(*data_.val, run_.training.batch_size * run_.training.ranks,
                                                      data_.fixed_batch.has_value()));
@@ -60,6 +47,7 @@ StatusOr<TrainSummary> TrainLoop::Run(int64_t first_step) {
   RETURN_IF_ERROR(Prepare(first_step));
   while (step_ < planned_ && stop_.received() == 0) RETURN_IF_ERROR(OneStep());
   console_.EndProgress();
+  RETURN_IF_ERROR(WriteTrace());
   RETURN_IF_ERROR(Save());
   if (stop_.received() != 0) {
     console_.Note(stop_.name() + ": stopped after step " + std::to_string(step_) + " and saved; go on with --resume --out " +
@@ -76,13 +64,27 @@ Status TrainLoop::OneStep() {
   const Clock::time_point start = Clock::now();
   const Status loaded = batches_->Load(position_);
   if (!loaded.ok()) return EndWithError(loaded);
+  Status found;  // by --nan-check
+  if (run_.nan_check) {
+    found = session_.ExplainNonFinite(batches_->feeds(), batches_->samples());
+    if (!found.ok() && found.code() != StatusCode::kNonFinite) return EndWithError(found);
+    if (!found.ok()) RETURN_IF_ERROR(Save());  // the step is run for its loss alone
+  }
+  const bool traced = !run_.trace.empty() && step_ >= kFirstTracedStep && step_ <= kLastTracedStep;
+  session_.set_tracing(traced);
   const StatusOr<StepResult> result = session_.Step(batches_->feeds(), batches_->samples());
   if (!result.ok()) return EndWithError(result.status());
   const double step_ms = MillisecondsSince(start);
   StepResult shown = *result;
   shown.step = step_;
   RETURN_IF_ERROR(folder_.AppendStep({shown, batches_->samples(), step_ms}));
-  if (!result->applied) return EndNotFinite(*result);
+  if (!result->applied || !found.ok()) {
+    char text[96];
+    std::snprintf(text, sizeof(text), "loss %g, gradient norm %g", result->loss, result->grad_norm);
+    if (found.ok()) found = session_.ExplainNonFinite(batches_->feeds(), batches_->samples());
+    return EndNotFinite(text, found);
+  }
+  if (step_ == kLastTracedStep) RETURN_IF_ERROR(WriteTrace());
   summary_.loss = result->loss;
   summary_.samples += batches_->samples();
   ShowStep(shown, step_ms);
@@ -132,7 +134,7 @@ Status TrainLoop::Save() {
 }
 
 // The batch is written for each rank, so that `grad --feed` can look at it.
-Status TrainLoop::EndNotFinite(const StepResult& result) {
+Status TrainLoop::EndNotFinite(const std::string& what, const Status& cause) {
   console_.EndProgress();
   RETURN_IF_ERROR(Save());
   PosixFileSystem files;
@@ -144,12 +146,20 @@ Status TrainLoop::EndNotFinite(const StepResult& result) {
     const std::string file = folder + "/" + StepName(step_) + ".rank-" + std::to_string(rank) + ".npz";
     RETURN_IF_ERROR(WriteNpz(files, file, std::span<const NamedTensor>(rows)));
   }
-  const Status cause = session_.ExplainNonFinite(batches_->feeds(), batches_->samples());
-  char text[160];
-  std::snprintf(text, sizeof(text), "step %lld: loss %g, gradient norm %g; nothing was updated", static_cast<long long>(step_),
-                result.loss, result.grad_norm);
-  return NonFiniteError(std::string(text) + (cause.ok() ? "" : "; " + cause.message()) +
-                        ". State and batch are saved: " + summary_.checkpoint + ", " + folder);
+  return NonFiniteError("step " + std::to_string(step_) + ": " + what + "; nothing was updated" +
+                        (cause.ok() ? "" : "; " + cause.message()) + ". State and batch are saved: " + summary_.checkpoint +
+                        ", " + folder);
+}
+
+Status TrainLoop::WriteTrace() {
+  if (run_.trace.empty() || trace_written_) return OkStatus();
+  trace_written_ = true;
+  const std::string json = TraceJson(session_.trace(), session_.stream_names());
+  PosixFileSystem files;
+  RETURN_IF_ERROR(WriteFileAtomically(files, run_.trace,
+                                      [&](WritableFile& file) { return file.Append(std::string_view(json)); }));
+  console_.Note("timeline of steps 2 to 4: " + run_.trace);
+  return OkStatus();
 }
 
 // Nothing is lost: the state before the bad step is saved first.

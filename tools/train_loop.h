@@ -8,11 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "runtime/training_session.h"
+#include "runtime/local_session.h"
 #include "tools/console.h"
 #include "tools/evaluation.h"
 #include "tools/run_data.h"
 #include "tools/run_folder.h"
+#include "tools/run_length.h"
 #include "tools/stop_signal.h"
 
 namespace onnxtrain {
@@ -30,14 +31,10 @@ struct TrainSummary {
   int exit_code = 0;
 };
 
-// Number of steps a run plans: the earlier of --max-steps and --epochs.
-int64_t PlannedSteps(const RunOptions& run, int64_t steps_per_epoch);
-SamplerOptions TrainSampler(const RunOptions& run, const RunData& data);
-
 class TrainLoop {
  public:
   // Borrows everything.
-  TrainLoop(RunOptions& run, RunData& data, TrainingSession& session, RunFolder& folder, Console& console)
+  TrainLoop(RunOptions& run, RunData& data, LocalSession& session, RunFolder& folder, Console& console)
       : run_(run), data_(data), session_(session), folder_(folder), console_(console) {}
 
   // Starts at `first_step` (after a resume). NonFinite, InvalidData and errors of the file system end the run with what was
@@ -49,13 +46,16 @@ class TrainLoop {
   Status OneStep();
   Status Validate();
   Status Save();
-  Status EndNotFinite(const StepResult& result);
+  // The state and the batch are saved; `cause` names node and tensor where it could be found.
+  Status EndNotFinite(const std::string& what, const Status& cause);
+  // Once, when all traced steps are done or the run ends before.
+  Status WriteTrace();
   Status EndWithError(const Status& error);
   void ShowStep(const StepResult& result, double step_ms);
 
   RunOptions& run_;
   RunData& data_;
-  TrainingSession& session_;
+  LocalSession& session_;
   RunFolder& folder_;
   Console& console_;
   StopSignal stop_;
@@ -65,6 +65,7 @@ class TrainLoop {
   int64_t step_ = 0;
   int64_t planned_ = 0;
   int64_t saved_step_ = -1;
+  bool trace_written_ = false;
   TrainSummary summary_;
 };
 
