@@ -22,8 +22,7 @@ StatusOr<int64_t> DimOf(const ModelValue& input, size_t axis, const DimValues& k
                     ") is not bound: give data, or --dim " + (dim.symbol.empty() ? "NAME" : dim.symbol) + "=K");
 }
 
-StatusOr<TensorType> DeclaredType(const ModelValue& input, const TrainingOptions& options, const DimValues& known,
-                                  int64_t local_batch) {
+StatusOr<TensorType> DeclaredType(const ModelValue& input, const DimValues& known, int64_t local_batch) {
   if (!input.dims) {
     return UsageError("input '" + input.name + "' declares no shape: give data for it");
   }
@@ -202,7 +201,7 @@ StatusOr<std::map<std::string, TensorType>> BoundInputs(const OnnxModel& model, 
       // The graph is read in its own types and widened as a whole.
       if (bound[input.name].dtype == DType::kDouble && options.dtype == DType::kDouble) bound[input.name].dtype = input.dtype;
     } else {
-      ASSIGN_OR_RETURN(bound[input.name], DeclaredType(input, options, known, local_batch));
+      ASSIGN_OR_RETURN(bound[input.name], DeclaredType(input, known, local_batch));
     }
   }
   return bound;
