@@ -4,6 +4,8 @@
 #include <charconv>
 #include <set>
 
+#include "graph/onnx_proto.h"
+
 namespace onnxtrain {
 namespace {
 
@@ -223,6 +225,9 @@ class InputBinder {
       }
       if (*value < 0) return InvalidModelError(Place(input, axis) + " would have size " + std::to_string(*value));
       type.shape.push_back(*value);
+    }
+    if (!IsAddressable(type.shape)) {
+      return InvalidModelError("input '" + input.name + "' would be " + ToString(type) + ", which is too large");
     }
     return type;
   }

@@ -34,10 +34,15 @@ struct OnnxModel::Contents {
   std::map<std::string, std::string> tied_names;
 };
 
-// Writes a model from its three parts, as OnnxModel::Save describes. `folder` is where external data of `tensors` is.
+// What protobuf can hold in one message.
+inline constexpr size_t kLargestMessage = 0x7FFFFFFF;
+
+// Writes a model from its three parts, as OnnxModel::Save describes. `folder` is where external data of `tensors` is. A
+// file of `largest` bytes or more keeps its large tensors beside it.
 Status WriteModelParts(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
                        const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
-                       const std::map<std::string, const Tensor*>& updates, const std::string& path);
+                       const std::map<std::string, const Tensor*>& updates, const std::string& path,
+                       size_t largest = kLargestMessage);
 
 }  // namespace onnxtrain
 

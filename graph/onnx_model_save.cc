@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <limits>
 #include <set>
 
 #include "graph/external_data.h"
@@ -19,7 +18,6 @@ namespace {
 
 constexpr uint8_t kGraphTag = (7 << 3) | 2;        // ModelProto.graph
 constexpr uint8_t kInitializerTag = (5 << 3) | 2;  // GraphProto.initializer
-constexpr int64_t kLargestMessage = std::numeric_limits<int>::max();
 // When a model becomes external as a whole, small tensors still stay inside.
 constexpr size_t kSmallTensor = 1024;
 // Large tensors start on a page, so that readers can map them.
@@ -57,8 +55,14 @@ class ModelWriter {
 
   ModelWriter(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
               const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder, const Updates& updates,
-              const std::string& path)
-      : shell_(shell), graph_(graph), tensors_(tensors), folder_(folder), updates_(updates), path_(path) {}
+              const std::string& path, size_t largest)
+      : shell_(shell),
+        graph_(graph),
+        tensors_(tensors),
+        folder_(folder),
+        updates_(updates),
+        path_(path),
+        largest_(largest) {}
 
   Status Run() {
     RETURN_IF_ERROR(CheckUpdates());
@@ -95,7 +99,7 @@ class ModelWriter {
       const auto update = updates_.find(tensor->name());
       total += 64 + tensor->ByteSizeLong() + (update != updates_.end() && !was_external ? update->second->bytes() : 0);
     }
-    if (total < static_cast<size_t>(kLargestMessage)) return;
+    if (total < largest_) return;
     for (const onnx::TensorProto* tensor : tensors_) {
       const StatusOr<TensorType> type = TensorTypeFromProto(*tensor);
       if (type.ok() && type->bytes() >= kSmallTensor) external_.insert(tensor);
@@ -158,7 +162,7 @@ class ModelWriter {
       const size_t bytes = Written(*tensor, storage).ByteSizeLong();
       graph_bytes += 1 + Varint(bytes).size() + bytes;
     }
-    if (graph_bytes > static_cast<size_t>(kLargestMessage)) {
+    if (graph_bytes > kLargestMessage) {
       return InternalError("'" + path_ + "' would have more than 2 GiB even with external data");
     }
     ASSIGN_OR_RETURN(AtomicFile file, AtomicFile::Create(path_));
@@ -196,6 +200,7 @@ class ModelWriter {
   const std::string& folder_;
   const Updates& updates_;
   const std::string& path_;
+  const size_t largest_;
   std::set<const onnx::TensorProto*> external_;
   std::map<const onnx::TensorProto*, size_t> offsets_;
   std::string data_name_;
@@ -211,8 +216,8 @@ Status OnnxModel::Save(const std::string& path, const std::map<std::string, cons
 
 Status WriteModelParts(const onnx::ModelProto& shell, const onnx::GraphProto& graph,
                        const std::vector<const onnx::TensorProto*>& tensors, const std::string& folder,
-                       const std::map<std::string, const Tensor*>& updates, const std::string& path) {
-  return ModelWriter(shell, graph, tensors, folder, updates, path).Run();
+                       const std::map<std::string, const Tensor*>& updates, const std::string& path, size_t largest) {
+  return ModelWriter(shell, graph, tensors, folder, updates, path, largest).Run();
 }
 
 }  // namespace onnxtrain

@@ -129,6 +129,15 @@ std::string OnnxTypeName(int data_type) {
   return name;
 }
 
+bool IsAddressable(const Shape& shape) {
+  int64_t elements = 1;
+  for (const int64_t dim : shape) {
+    if (dim != 0 && __builtin_mul_overflow(elements, dim, &elements)) return false;
+    if (elements < 0 || elements > std::numeric_limits<int64_t>::max() / 16) return false;
+  }
+  return true;
+}
+
 StatusOr<TensorType> TensorTypeFromProto(const onnx::TensorProto& proto) {
   const DType dtype = DTypeFromOnnx(proto.data_type());
   if (SizeOf(dtype) == 0) {
@@ -136,17 +145,12 @@ StatusOr<TensorType> TensorTypeFromProto(const onnx::TensorProto& proto) {
                              ", which is not supported");
   }
   TensorType type{dtype, {}};
-  int64_t elements = 1;
   for (const int64_t dim : proto.dims()) {
     if (dim < 0) return InvalidModelError(NameOfTensor(proto) + " has the negative dimension " + std::to_string(dim));
     type.shape.push_back(dim);
   }
-  // The product without zeros must fit, so that no later product of some of the dimensions overflows.
-  for (const int64_t dim : type.shape) {
-    if (dim != 0 && __builtin_mul_overflow(elements, dim, &elements)) elements = -1;
-    if (elements < 0 || elements > std::numeric_limits<int64_t>::max() / 16) {
-      return InvalidModelError(NameOfTensor(proto) + " of shape " + ToString(type.shape) + " is too large");
-    }
+  if (!IsAddressable(type.shape)) {
+    return InvalidModelError(NameOfTensor(proto) + " of shape " + ToString(type.shape) + " is too large");
   }
   return type;
 }

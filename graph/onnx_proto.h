@@ -30,6 +30,8 @@ std::string OnnxTypeName(int data_type);
 StatusOr<Tensor> TensorFromProto(const onnx::TensorProto& proto);
 // The type that dims and data_type claim, with the same checks; the payload is not looked at.
 StatusOr<TensorType> TensorTypeFromProto(const onnx::TensorProto& proto);
+// Whether the number of elements, zeros among the dimensions left out, is so small that no product of them overflows.
+bool IsAddressable(const Shape& shape);
 // Whether a tensor that is not external holds as many bytes or elements as `type` says.
 Status CheckPayload(const onnx::TensorProto& proto, const TensorType& type);
 // With raw_data.

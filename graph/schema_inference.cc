@@ -123,6 +123,7 @@ StatusOr<TensorType> ConcreteType(const onnx::TypeProto& type, size_t output) {
     return InvalidModelError("the shape of " + where + " (" + ShapeText(type) +
                              ") depends on data; only shapes that follow from those of the inputs can be trained");
   }
+  if (!IsAddressable(result.shape)) return InvalidModelError(where + " of type " + ToString(result) + " is too large");
   return result;
 }
 

@@ -22,7 +22,7 @@ StatusOr<TensorType> DeclaredType(const onnx::ValueInfoProto& info) {
     concrete = concrete && dim.has_dim_value() && dim.dim_value() >= 0;
     type.shape.push_back(dim.dim_value());
   }
-  if (!concrete) {
+  if (!concrete || !IsAddressable(type.shape)) {
     return InvalidModelError("'" + info.name() +
                              "' needs a type with known dimensions, such as float[2,3] (a scalar: float)");
   }

@@ -9,6 +9,8 @@
 #include <filesystem>
 #include <fstream>
 
+#include "graph/model_contents.h"
+
 namespace onnxtrain {
 namespace {
 
@@ -296,6 +298,41 @@ TEST_F(OnnxModelFile, SavingRefusesOtherTypesAndNames) {
   EXPECT_THAT(model->Save(Path("a.onnx"), {{"c", &wrong}}).message(), HasSubstr("no initializer 'c'"));
   EXPECT_FALSE(fs::exists(Path("a.onnx")));
   EXPECT_FALSE(model->Save(Path("no/such/folder.onnx"), {}).ok());
+}
+
+TEST_F(OnnxModelFile, OffsetsBeyondTwoGibibytes) {
+  const int64_t offset = (int64_t{5} << 30) + 8;
+  WriteFile("large.bin", "");
+  fs::resize_file(Path("large.bin"), static_cast<uintmax_t>(offset));  // a hole: takes no space on disk
+  std::ofstream(Path("large.bin"), std::ios::binary | std::ios::app) << SixFloats();
+  onnx::ModelProto proto = LinearModel();
+  MakeExternal(proto, "large.bin", std::to_string(offset), "24");
+  WriteFile("m.onnx", proto.SerializeAsString());
+  const StatusOr<OnnxModel> model = OnnxModel::Load(Path("m.onnx"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_EQ(model->Initializer("W")->DoubleAt(5), 60);
+}
+
+TEST_F(OnnxModelFile, LargeModelsKeepTheirTensorsBeside) {
+  onnx::ModelProto proto = LinearModel();
+  onnx::TensorProto* large = proto.mutable_graph()->add_initializer();
+  large->set_name("large");
+  large->set_data_type(onnx::TensorProto::INT64);
+  large->add_dims(300);
+  for (int i = 0; i < 300; ++i) large->add_int64_data(i);
+  onnx::GraphProto graph = proto.graph();
+  graph.clear_initializer();
+  onnx::ModelProto shell = proto;
+  shell.clear_graph();
+  std::vector<const onnx::TensorProto*> tensors;
+  for (const onnx::TensorProto& tensor : proto.graph().initializer()) tensors.push_back(&tensor);
+  ASSERT_EQ(WriteModelParts(shell, graph, tensors, "", {}, Path("m.onnx"), /*largest=*/500).message(), "");
+  const StatusOr<OnnxModel> model = OnnxModel::Load(Path("m.onnx"));
+  ASSERT_TRUE(model.ok()) << model.status().message();
+  EXPECT_TRUE(model->FindInitializer("large")->external);
+  EXPECT_FALSE(model->FindInitializer("W")->external) << "small tensors stay inside";
+  EXPECT_EQ(model->Initializer("large")->IntAt(299), 299);
+  EXPECT_EQ(model->Initializer("b")->DoubleAt(2), 9);
 }
 
 TEST_F(OnnxModelFile, ExternalTensorsStayExternal) {

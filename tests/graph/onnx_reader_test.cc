@@ -322,6 +322,15 @@ TEST(Specialize, BrokenGraphsAreRefused) {
       HasSubstr("does not import the domain ''"));
 }
 
+TEST(Specialize, ShapesThatOverflowAreRefused) {
+  const std::string big = "4611686018427387904";
+  EXPECT_THAT(Body(std::string(kHeader) + "g (float[" + big + "," + big + "] x) => (float[2] y) { y = Neg (x) }"),
+              HasSubstr("too large"));
+  EXPECT_THAT(Body(std::string(kHeader) + "g () => (float[2] y) <int64[2] s = {" + big + ", " + big +
+                   "}> { y = ConstantOfShape (s) }"),
+              HasSubstr("too large"));
+}
+
 TEST(Specialize, RewrittenGraphsAreRefused) {
   EXPECT_THAT(Body("<ir_version: 8, opset_import: [\"\" : 17, \"onnxtrain\" : 1]> g (float[2] x) => (float[2] y) { y = "
                    "onnxtrain.AllReduce (x) }"),
