@@ -58,7 +58,8 @@ Status Bench(BenchArguments& arguments) {
   for (const auto& [name, type] : types) {
     tensors[name] = RandomFeed(type, arguments.classes, generator);
     feeds[name] = tensors[name].data();
-    training.feeds[name] = {type.dtype, Shape(type.shape.begin() + 1, type.shape.end()), true};
+    const bool per_sample = type.shape[0] == training.global_batch();
+    training.feeds[name] = {type.dtype, per_sample ? Shape(type.shape.begin() + 1, type.shape.end()) : type.shape, per_sample};
   }
   ASSIGN_OR_RETURN(std::unique_ptr<TrainingSession> session, TrainingSession::Create(arguments.run.model[0], training));
   std::vector<double> times;
