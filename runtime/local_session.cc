@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <thread>
 
+#include "graph/cost.h"
 #include "runtime/node_runner.h"
 #include "runtime/persistent_placements.h"
 #include "runtime/plan_verifier.h"
@@ -115,6 +116,11 @@ StatusOr<ExecutionPlan> LocalSession::Plan(const Variant& variant, const Graph& 
   schedule.workspace_bytes = [&](const Node&, int index) { return workspace[static_cast<size_t>(index)]; };
   schedule.memory_limit = static_cast<size_t>(options_.memory_limit);
   schedule.buckets_in_flight = options_.zero == 2 ? 2 : 0;
+  CostModel cost;
+  cost.link_gbps = options_.link_gbps;
+  cost.link_latency_us = options_.link_latency_us;
+  cost.world_size = options_.ranks;
+  schedule.cost_us = [cost](const Node& node) { return NodeMicroseconds(node, cost); };
   ASSIGN_OR_RETURN(ExecutionPlan plan, Schedule(graph, schedule));
   PlanVerifierOptions verify;
   verify.memory_limit = schedule.memory_limit;
@@ -254,7 +260,13 @@ Status LocalSession::RunAll(Submissions& submissions, const Feeds& feeds) {
   }
   RETURN_IF_ERROR(team_->Synchronize());
   if (tracing_) CollectTrace(submissions);
-  for (const Submission& submission : submissions) RETURN_IF_ERROR(CheckFaults(submission));
+  for (const Submission& submission : submissions) {
+    const Status fault = CheckFaults(submission);
+    if (fault.ok()) continue;
+    // The backward pass may have seen the same bad index after the word was read.
+    RETURN_IF_ERROR(team_->ClearStatusWords());
+    return fault;
+  }
   return OkStatus();
 }
 

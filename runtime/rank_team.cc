@@ -117,6 +117,14 @@ Status RankTeam::Synchronize() {
   return first;
 }
 
+Status RankTeam::ClearStatusWords() {
+  constexpr uint64_t kClear = 0;
+  for (const Rank& rank : ranks_) {
+    RETURN_IF_ERROR(device_.CopyToDevice(rank.status_word->data(), &kClear, sizeof(kClear)));
+  }
+  return OkStatus();
+}
+
 Status RankTeam::ReadState(int rank, const Placement& placement, void* host) const {
   CHECK(placement.region == Region::kPersistent && placement.offset + placement.bytes <= options_.state_bytes);
   return device_.CopyToHost(host, ranks_[static_cast<size_t>(rank)].states->data() + placement.offset,

@@ -44,6 +44,8 @@ class RankTeam {
   // One rank's states; call Synchronize first.
   Status ReadState(int rank, const Placement& placement, void* host) const;
   Status WriteState(int rank, const Placement& placement, const void* host);
+  // After a step that a kernel refused; call Synchronize first.
+  Status ClearStatusWords();
   int size() const { return static_cast<int>(ranks_.size()); }
   Device& device() { return device_; }
   size_t transient_bytes() const { return transient_bytes_; }

@@ -45,6 +45,10 @@ BucketGradientsOptions BucketsOf(const TrainingOptions& options, const Layout* l
   if (options.bucket_mb) buckets.bucket_bytes = *options.bucket_mb * 1048576.0;
   buckets.cost.link_gbps = options.link_gbps;
   buckets.cost.link_latency_us = options.link_latency_us;
+  if (options.zero == 0) {  // an all-reduce is a reduce-scatter and an all-gather
+    buckets.cost.link_gbps /= 2;
+    buckets.cost.link_latency_us *= 2;
+  }
   if (layout != nullptr && !layout->empty()) buckets.layout = *layout;
   return buckets;
 }
