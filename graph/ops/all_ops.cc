@@ -8,6 +8,7 @@ void AddAllOps(OpRegistry& registry) {
   AddCollectiveOps(registry);
   AddConvOps(registry);
   AddDropoutOps(registry);
+  AddEinsumOps(registry);
   AddElementwiseOps(registry);
   AddGatherOps(registry);
   AddLossOps(registry);
@@ -17,6 +18,7 @@ void AddAllOps(OpRegistry& registry) {
   AddOptimizerOps(registry);
   AddPoolOps(registry);
   AddReductionOps(registry);
+  AddResizeOps(registry);
   AddShapeOps(registry);
   AddSliceOps(registry);
   AddSoftmaxOps(registry);

@@ -11,6 +11,7 @@ void AddActivationOps(OpRegistry& registry);      // Relu, Sigmoid, Tanh, Gelu, 
 void AddCollectiveOps(OpRegistry& registry);      // onnxtrain.AllReduce, ReduceScatter, AllGather, BucketPack, ...
 void AddConvOps(OpRegistry& registry);            // Conv, onnxtrain.ConvInputGrad, ConvWeightGrad
 void AddDropoutOps(OpRegistry& registry);         // Dropout, onnxtrain.Dropout
+void AddEinsumOps(OpRegistry& registry);          // Einsum, lifted into matrix products
 void AddElementwiseOps(OpRegistry& registry);     // arithmetic, comparison, logic, Where, Cast, Clip
 void AddGatherOps(OpRegistry& registry);          // Gather, GatherElements, ScatterElements, ... and gradients
 void AddLossOps(OpRegistry& registry);            // SoftmaxCrossEntropyLoss, NegativeLogLikelihoodLoss, ...
@@ -20,6 +21,7 @@ void AddNormalizationOps(OpRegistry& registry);   // LayerNormalization, BatchNo
 void AddOptimizerOps(OpRegistry& registry);       // onnxtrain.SGD, Adam, AdamW, step control, schedules
 void AddPoolOps(OpRegistry& registry);            // MaxPool, AveragePool, GlobalAveragePool
 void AddReductionOps(OpRegistry& registry);       // ReduceSum, ReduceMean, ...
+void AddResizeOps(OpRegistry& registry);          // Resize, Upsample
 void AddShapeOps(OpRegistry& registry);           // Reshape, Transpose, Expand, Tile, Range, ...
 void AddSliceOps(OpRegistry& registry);           // Slice, Split, Concat, Pad
 void AddSoftmaxOps(OpRegistry& registry);         // Softmax, LogSoftmax

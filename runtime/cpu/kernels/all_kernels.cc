@@ -21,6 +21,7 @@ void AddAllKernels(KernelRegistry& registry) {
   AddPadKernels(registry);
   AddPoolKernels(registry);
   AddReductionKernels(registry);
+  AddResizeKernels(registry);
   AddScatterKernels(registry);
   AddShapeKernels(registry);
   AddSliceKernels(registry);

@@ -24,6 +24,7 @@ void AddOptimizerKernels(KernelRegistry& registry);
 void AddPadKernels(KernelRegistry& registry);
 void AddPoolKernels(KernelRegistry& registry);
 void AddReductionKernels(KernelRegistry& registry);
+void AddResizeKernels(KernelRegistry& registry);
 void AddScatterKernels(KernelRegistry& registry);
 void AddShapeKernels(KernelRegistry& registry);
 void AddSliceKernels(KernelRegistry& registry);
