@@ -10,7 +10,7 @@
 namespace onnxtrain {
 
 // The name with the smallest edit distance to `given`, the first of equals; "" when none is closer than half its
-// length.
+// length. A '*' in `given` stands for any characters, so that a glob finds what it nearly matches.
 std::string NearestName(std::string_view given, const std::vector<std::string>& names);
 
 // ", did you mean 'name'?" or "".

@@ -146,7 +146,7 @@ StatusOr<AtomicFile> AtomicFile::Create(const std::string& path) {
 
 Status AtomicFile::Failed(const char* what) const {
   const std::string message = std::string("cannot ") + what + " '" + path_ + "': " + std::strerror(errno);
-  return errno == ENOSPC || errno == EDQUOT ? ResourceExhaustedError(message) : InternalError(message);
+  return errno == ENOSPC || errno == EDQUOT || errno == EFBIG ? ResourceExhaustedError(message) : InternalError(message);
 }
 
 Status AtomicFile::Write(const void* bytes, size_t count) {

@@ -16,7 +16,7 @@ namespace {
 
 Status SystemError(std::string_view action, const std::string& path, int error) {
   std::string message = std::string(action) + " '" + path + "': " + std::strerror(error);
-  if (error == ENOSPC || error == EDQUOT) {
+  if (error == ENOSPC || error == EDQUOT || error == EFBIG) {
     return ResourceExhaustedError("disk full: " + std::move(message) + "; free space or choose another folder");
   }
   return InternalError(std::move(message));

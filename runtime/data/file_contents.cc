@@ -10,7 +10,10 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <filesystem>
 #include <utility>
+
+#include "graph/nearest_name.h"
 
 namespace onnxtrain {
 namespace {
@@ -93,6 +96,23 @@ StatusOr<FileContents> FileContents::Open(const std::string& path) {
   return contents;
 }
 
+namespace {
+
+// What lies in the folder of a pattern, spelt as the pattern spells it.
+std::vector<std::string> Siblings(const std::string& pattern) {
+  const size_t slash = pattern.rfind('/');
+  const std::string folder = slash == std::string::npos ? "" : pattern.substr(0, slash + 1);
+  std::vector<std::string> paths;
+  std::error_code error;
+  for (const auto& entry : std::filesystem::directory_iterator(folder.empty() ? "." : folder, error)) {
+    paths.push_back(folder + entry.path().filename().string());
+  }
+  std::sort(paths.begin(), paths.end());
+  return paths;
+}
+
+}  // namespace
+
 StatusOr<std::vector<std::string>> MatchFiles(const std::string& pattern) {
   if (pattern.find_first_of("*?[") == std::string::npos || ::access(pattern.c_str(), F_OK) == 0) {
     return std::vector<std::string>{pattern};
@@ -103,7 +123,7 @@ StatusOr<std::vector<std::string>> MatchFiles(const std::string& pattern) {
   if (result == 0) paths.assign(found.gl_pathv, found.gl_pathv + found.gl_pathc);
   ::globfree(&found);
   if (result == GLOB_NOSPACE) return ResourceExhaustedError("out of memory while matching '" + pattern + "'");
-  if (paths.empty()) return UsageError("no file matches '" + pattern + "'");
+  if (paths.empty()) return UsageError("no file matches '" + pattern + "'" + DidYouMean(pattern, Siblings(pattern)));
   std::sort(paths.begin(), paths.end());
   return paths;
 }

@@ -18,5 +18,13 @@ TEST(NearestName, FindsTypingMistakes) {
   EXPECT_EQ(DidYouMean("xyz", {"abc"}), "");
 }
 
+TEST(NearestName, FindsWhatAGlobNearlyMatches) {
+  const std::vector<std::string> names = {"embedding", "fc1.weight", "h.0.attn.bias"};
+  EXPECT_EQ(NearestName("fc2*", names), "fc1.weight");
+  EXPECT_EQ(NearestName("*.atn.*", names), "h.0.attn.bias");
+  EXPECT_EQ(NearestName("embed*", names), "embedding");
+  EXPECT_EQ(NearestName("conv*", names), "");
+}
+
 }  // namespace
 }  // namespace onnxtrain
