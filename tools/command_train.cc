@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // onnx-train train: opens model, data and run folder, and hands them to the loop.
+#include <filesystem>
 #include <nlohmann/json.hpp>
 
 #include "tools/command.h"
@@ -57,17 +58,17 @@ void PrintSummary(const TrainSummary& summary, bool json) {
   Console::Print(Table(rows));
 }
 
-// The state of the newest checkpoint; step 0 where there is none.
-StatusOr<int64_t> Resume(RunFolder& folder, LocalSession& session, Console& console) {
+// The state of the newest checkpoint; the beginning where there is none.
+StatusOr<ResumePoint> Resume(RunFolder& folder, LocalSession& session, Console& console) {
   ASSIGN_OR_RETURN(const std::optional<std::string> newest, folder.NewestCheckpoint());
   if (!newest) {
     console.Note("no checkpoint in '" + folder.path() + "': starting from the beginning");
-    return int64_t{0};
+    return ResumePoint{};
   }
   RETURN_IF_ERROR(session.LoadCheckpoint(*newest));
   ASSIGN_OR_RETURN(const ResumePoint point, folder.ReadResumePoint(*newest));
   console.Note("resumed from " + *newest);
-  return point.step;
+  return point;
 }
 
 // A model whose BatchNormalization computes statistics of the local batch is another one on another number of ranks.
@@ -113,15 +114,15 @@ StatusOr<int> Train(std::unique_ptr<RunFolder> folder, FileSystem& files, const 
   if (folder == nullptr) {
     ASSIGN_OR_RETURN(folder, RunFolder::Open(files, run.out, run.resume, run.overwrite));
   }
-  int64_t first_step = 0;
+  ResumePoint start;
   if (run.resume) {
-    ASSIGN_OR_RETURN(first_step, Resume(*folder, *prepared.session, console));
+    ASSIGN_OR_RETURN(start, Resume(*folder, *prepared.session, console));
   }
   RETURN_IF_ERROR(WriteDescriptions(*folder, run, prepared));
-  RETURN_IF_ERROR(folder->StartMetrics(first_step));
+  RETURN_IF_ERROR(folder->StartMetrics(start.step));
   PrintStart(run, *prepared.session, prepared.data.train->samples(), prepared.planned, console);
   TrainLoop loop(run, prepared.data, *prepared.session, *folder, console);
-  ASSIGN_OR_RETURN(const TrainSummary summary, loop.Run(first_step));
+  ASSIGN_OR_RETURN(const TrainSummary summary, loop.Run(start));
   PrintSummary(summary, run.json);
   return summary.exit_code;
 }
@@ -132,6 +133,14 @@ StatusOr<int> DryRun(RunOptions& run, Console& console) {
   console.Note("dry run: nothing was trained or written");
   if (run.json) Console::Print(JsonText(Json{{"dry_run", true}, {"steps", prepared.planned}, {"samples", prepared.data.train->samples()}}));
   return 0;
+}
+
+// Overwriting the folder that MODEL is in would discard MODEL.
+Status CheckOverwrite(const RunOptions& run, const std::string& model) {
+  std::error_code error;
+  const std::filesystem::path folder = std::filesystem::absolute(model, error).parent_path();
+  if (!run.overwrite || !std::filesystem::equivalent(folder, run.out, error)) return OkStatus();
+  return UsageError("--overwrite would discard MODEL, which lies in '" + run.out + "'; choose another --out");
 }
 
 Status CheckRunning(const RunOptions& run) {
@@ -158,7 +167,8 @@ StatusOr<int> RunTrain(const std::vector<std::string>& arguments) {
   RETURN_IF_ERROR(CheckRunning(run));
   Console console(run.quiet);
   RETURN_IF_ERROR(CheckWorld(run.training.ranks));
-  RETURN_IF_ERROR(ModelFile(run.model[0]).status());
+  ASSIGN_OR_RETURN(const std::string model, ModelFile(run.model[0]));
+  RETURN_IF_ERROR(CheckOverwrite(run, model));
   if (run.dry_run) {
     RETURN_IF_ERROR(CheckTogether(options, run));
     return DryRun(run, console);

@@ -208,6 +208,36 @@ Status ApplyFixedBatch(RunOptions& run, RunData& data) {
   return OkStatus();
 }
 
+void AddSymbols(const std::string& symbol, std::vector<std::string>& names) {
+  std::string name;
+  for (const char c : symbol + " ") {
+    const bool part = std::isalnum(static_cast<unsigned char>(c)) || c == '_' || c == '.' || c == ':';
+    if (part) name += c;
+    if (part || name.empty()) continue;
+    if (!std::isdigit(static_cast<unsigned char>(name[0]))) names.push_back(name);
+    name.clear();
+  }
+}
+
+// A --dim names a symbol of the model's inputs.
+Status CheckDims(const OnnxModel& model, const TrainingOptions& options) {
+  std::vector<std::string> names;
+  for (const ModelValue& input : model.inputs()) {
+    if (!input.dims) continue;
+    for (const ModelDim& dim : *input.dims) {
+      names.push_back(dim.symbol);
+      AddSymbols(dim.symbol, names);
+    }
+  }
+  for (const auto& [name, size] : options.dims) {
+    if (std::find(names.begin(), names.end(), name) == names.end()) {
+      return UsageError("--dim " + name + "=" + std::to_string(size) + ": no input of the model has a dimension '" + name + "'" +
+                        DidYouMean(name, names));
+    }
+  }
+  return OkStatus();
+}
+
 // --dim of the batch dimension is another way to say --batch-size.
 Status ApplyBatchDim(const OnnxModel& model, RunOptions& run) {
   TrainingOptions& t = run.training;
@@ -267,6 +297,7 @@ void NotePartialBatch(const Dataset& dataset, int64_t batch, const char* what, s
 StatusOr<RunData> OpenRunData(const OnnxModel& model, RunOptions& run) {
   RunData data;
   TrainingOptions& t = run.training;
+  RETURN_IF_ERROR(CheckDims(model, t));
   ASSIGN_OR_RETURN(data.train, OpenSet(model, run, run.train, run.tokens, data.notes));
   ASSIGN_OR_RETURN(data.val, OpenSet(model, run, run.val, run.val_tokens, data.notes));
   if (data.train) RETURN_IF_ERROR(CheckComplete(model, t, *data.train, "train"));

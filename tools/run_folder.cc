@@ -121,6 +121,19 @@ class LockedRunFolder : public RunFolder {
   std::optional<TensorboardEvents> events_;
 };
 
+// What runs write; other files stay. The configuration goes last: until then the folder counts as a run.
+Status Discard(FileSystem& files, const std::string& path) {
+  ASSIGN_OR_RETURN(const std::vector<std::string> names, files.List(path));
+  for (const std::string& name : names) {
+    if (name.starts_with("events.out.tfevents.")) RETURN_IF_ERROR(files.Remove(path + "/" + name));
+  }
+  for (const char* name : {"metrics.jsonl", "checkpoints", "model.onnx", "model.onnx.data", "plan.json", "nonfinite", "passes",
+                           kConfig}) {
+    RETURN_IF_ERROR(files.Remove(path + "/" + name));
+  }
+  return OkStatus();
+}
+
 }  // namespace
 
 StatusOr<std::unique_ptr<RunFolder>> RunFolder::Open(FileSystem& files, const std::string& path, bool resume,
@@ -132,9 +145,7 @@ StatusOr<std::unique_ptr<RunFolder>> RunFolder::Open(FileSystem& files, const st
     return UsageError("'" + path + "' already holds a run: go on with --resume, or discard it with --overwrite");
   }
   if (holds_run && overwrite) {
-    for (const char* name : {kConfig, "metrics.jsonl", "checkpoints", "model.onnx", "plan.json", "nonfinite"}) {
-      RETURN_IF_ERROR(files.Remove(path + "/" + name));
-    }
+    RETURN_IF_ERROR(Discard(files, path));
   }
   return std::unique_ptr<RunFolder>(std::make_unique<LockedRunFolder>(files, path, std::move(lock)));
 }

@@ -30,21 +30,21 @@ std::string StepName(int64_t step) {
 
 }  // namespace
 
-Status TrainLoop::Prepare(int64_t first_step) {
+Status TrainLoop::Prepare(const ResumePoint& start) {
   ASSIGN_OR_RETURN(batches_, BatchFeeds::Create(*data_.train, TrainSampler(run_, *data_.train, data_.fixed_batch.has_value())));
   if (data_.val) {
     ASSIGN_OR_RETURN(evaluation_, Evaluation::Create(*data_.val, run_.training.batch_size * run_.training.ranks,
                                                      data_.fixed_batch.has_value()));
   }
-  step_ = first_step;
-  position_ = batches_->sampler().PositionOfStep(first_step);
+  step_ = start.step;
+  position_ = start.position;
   planned_ = PlannedSteps(run_, batches_->sampler().batches_per_epoch());
   return OkStatus();
 }
 
-StatusOr<TrainSummary> TrainLoop::Run(int64_t first_step) {
+StatusOr<TrainSummary> TrainLoop::Run(const ResumePoint& from) {
   const Clock::time_point start = Clock::now();
-  RETURN_IF_ERROR(Prepare(first_step));
+  RETURN_IF_ERROR(Prepare(from));
   while (step_ < planned_ && stop_.received() == 0) RETURN_IF_ERROR(OneStep());
   console_.EndProgress();
   RETURN_IF_ERROR(WriteTrace());

@@ -37,12 +37,12 @@ class TrainLoop {
   TrainLoop(RunOptions& run, RunData& data, LocalSession& session, RunFolder& folder, Console& console)
       : run_(run), data_(data), session_(session), folder_(folder), console_(console) {}
 
-  // Starts at `first_step` (after a resume). NonFinite, InvalidData and errors of the file system end the run with what was
+  // Starts where a checkpoint says, or at the beginning. NonFinite, InvalidData and errors of the file system end the run with what was
   // reached saved.
-  StatusOr<TrainSummary> Run(int64_t first_step);
+  StatusOr<TrainSummary> Run(const ResumePoint& start);
 
  private:
-  Status Prepare(int64_t first_step);
+  Status Prepare(const ResumePoint& start);
   Status OneStep();
   Status Validate();
   Status Save();
