@@ -4,6 +4,7 @@
 #include "graph/op_registry.h"
 #include "graph/ops/all_ops.h"
 #include "graph/ops/op_rules.h"
+#include "graph/ops/own_op_checks.h"
 
 namespace onnxtrain {
 namespace {
@@ -11,11 +12,22 @@ namespace {
 // What the gradient operator reads beside dy: reading y lets the forward run in place.
 enum class GradientReads { kInput, kOutput };
 
+// The schema knows float alone; a double run needs both.
+StatusOr<std::vector<TensorType>> InferCelu(const InferContext& context) {
+  OwnOpChecks checks(context);
+  checks.Inputs(1, 1);
+  checks.Outputs(1, 1);
+  checks.Attributes({{"alpha", AttributeKind::kFloat}});
+  checks.Floating(0, "X");
+  RETURN_IF_ERROR(checks.status());
+  return context.inputs;
+}
+
 // onnxtrain.<name>Grad (x or y, dy) -> dx, with the attributes of the operator itself.
 void AddActivation(OpRegistry& registry, const std::string& name, GradientReads reads) {
   const std::string gradient_name = std::string(kOwnPrefix) + name + "Grad";
   OpDef forward{.name = name, .aliases = InPlaceOfEqualTypes};
-  if (name == "Celu") forward.infer = TypeOfInput0;  // the schema knows float alone; a double run needs both
+  if (name == "Celu") forward.infer = InferCelu;
   forward.gradient = [gradient_name, reads](GradientContext& context) {
     Value* point = reads == GradientReads::kInput ? context.input(0) : context.output(0);
     context.SetInputGradient(
@@ -23,7 +35,17 @@ void AddActivation(OpRegistry& registry, const std::string& name, GradientReads 
     return OkStatus();
   };
   registry.Add(std::move(forward));
-  registry.Add({.name = gradient_name, .infer = TypeOfInput0, .aliases = InPlaceOfEqualTypes});
+  registry.Add({.name = gradient_name, .infer = TypeOfPointwiseGradient, .aliases = InPlaceOfEqualTypes});
+}
+
+Status CheckPRelu(const InferContext& context, const std::vector<TensorType>&) {
+  const Shape& x = context.inputs[0].shape;
+  const Shape& slope = context.inputs[1].shape;
+  bool fits = slope.size() <= x.size();
+  for (size_t i = 0; fits && i < slope.size(); ++i) {
+    fits = slope[i] == 1 || slope[i] == x[i + x.size() - slope.size()];
+  }
+  return fits ? OkStatus() : InvalidModelError("slope " + ToString(slope) + " cannot be broadcast to " + ToString(x));
 }
 
 // y = x where x > 0, slope * x elsewhere; slope is broadcast to x. At 0 the slope side counts, as in PyTorch.
@@ -50,7 +72,8 @@ void AddActivationOps(OpRegistry& registry) {
                            "Softplus", "Softsign", "Swish", "ThresholdedRelu"}) {
     AddActivation(registry, name, GradientReads::kInput);
   }
-  registry.Add({.name = "PRelu", .gradient = PReluGradient, .aliases = InPlaceOfEqualTypes});
+  registry.Add(
+      {.name = "PRelu", .infer = SchemaThen(CheckPRelu), .gradient = PReluGradient, .aliases = InPlaceOfEqualTypes});
 }
 
 }  // namespace onnxtrain

@@ -3,6 +3,7 @@
 #include "graph/op_registry.h"
 #include "graph/ops/all_ops.h"
 #include "graph/ops/op_rules.h"
+#include "graph/ops/own_op_checks.h"
 
 namespace onnxtrain {
 namespace {
@@ -140,6 +141,29 @@ Status LiftClip(LiftContext& lift) {
   return OkStatus();
 }
 
+Status CheckClip(const InferContext& context, const std::vector<TensorType>&) {
+  for (size_t i = 1; i < context.inputs.size(); ++i) {
+    if (!context.inputs[i].known() || context.inputs[i].elements() == 1) continue;
+    return InvalidModelError("input " + std::to_string(i) + " must be a scalar, found " + ToString(context.inputs[i]));
+  }
+  return OkStatus();
+}
+
+StatusOr<std::vector<TensorType>> InferClipGrad(const InferContext& context) {
+  OwnOpChecks checks(context);
+  checks.Inputs(2, 4);
+  checks.Outputs(1, 1);
+  checks.Floating(0, "x");
+  if (checks.ok()) checks.Type(1, "dy", context.inputs[0]);
+  for (size_t i = 2; i < context.inputs.size(); ++i) {
+    if (!checks.ok() || !context.inputs[i].known()) continue;
+    checks.OneElement(i, "bound");
+    checks.Demand(context.inputs[i].dtype == context.inputs[0].dtype, "bounds must have the element type of x");
+  }
+  RETURN_IF_ERROR(checks.status());
+  return std::vector<TensorType>{context.inputs[0]};
+}
+
 // onnxtrain.ClipGrad (x, dy, min, max): dy where x is strictly inside.
 Status ClipGradient(GradientContext& context) {
   std::vector<Value*> inputs{context.input(0), context.output_gradient(0)};
@@ -185,10 +209,11 @@ void AddElementwiseOps(OpRegistry& registry) {
   registry.Add({.name = "CastLike", .lift = LiftCastLike});
   registry.Add({.name = "Clip",
                 .lift = LiftClip,
+                .infer = SchemaThen(CheckClip),
                 .gradient = ClipGradient,
                 .aliases = InPlaceOfEqualTypes,
                 .stop_gradient_inputs = {1, 2}});
-  registry.Add({.name = "onnxtrain.ClipGrad", .infer = TypeOfInput0, .aliases = InPlaceOfEqualTypes});
+  registry.Add({.name = "onnxtrain.ClipGrad", .infer = InferClipGrad, .aliases = InPlaceOfEqualTypes});
 }
 
 }  // namespace onnxtrain

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/ops/op_rules.h"
 
+#include "graph/ops/own_op_checks.h"
+#include "graph/schema_inference.h"
+
 namespace onnxtrain {
 
 std::vector<AliasRule> ViewOfInput(const Node&) { return {{AliasRule::Kind::kView, 0, 0}}; }
@@ -15,14 +18,26 @@ std::vector<AliasRule> InPlaceOfEqualTypes(const Node& node) {
   return rules;
 }
 
-StatusOr<std::vector<TensorType>> TypeOfInput0(const InferContext& context) {
-  if (context.inputs.empty() || !context.inputs[0].known()) return InvalidModelError("input 0 is missing");
+StatusOr<std::vector<TensorType>> TypeOfPointwiseGradient(const InferContext& context) {
+  OwnOpChecks checks(context);
+  checks.Inputs(2, 2);
+  checks.Outputs(1, 1);
+  checks.Attributes({{"alpha", AttributeKind::kFloat},
+                     {"beta", AttributeKind::kFloat},
+                     {"gamma", AttributeKind::kFloat},
+                     {"approximate", AttributeKind::kString}});
+  checks.Floating(0, "point");
+  if (checks.ok()) checks.Type(1, "dy", context.inputs[0]);
+  RETURN_IF_ERROR(checks.status());
   return std::vector<TensorType>{context.inputs[0]};
 }
 
-StatusOr<std::vector<TensorType>> TypeOfInput1(const InferContext& context) {
-  if (context.inputs.size() < 2 || !context.inputs[1].known()) return InvalidModelError("input 1 is missing");
-  return std::vector<TensorType>{context.inputs[1]};
+InferFn SchemaThen(TypeCheck check) {
+  return [check](const InferContext& context) -> StatusOr<std::vector<TensorType>> {
+    ASSIGN_OR_RETURN(std::vector<TensorType> outputs, InferFromSchema(context));
+    RETURN_IF_ERROR(check(context, outputs));
+    return outputs;
+  };
 }
 
 StatusOr<std::vector<int64_t>> ConstantInts(const Node& node, size_t index) {

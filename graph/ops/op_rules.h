@@ -17,9 +17,12 @@ std::vector<AliasRule> ViewOfInput(const Node& node);
 // Output 0 may overwrite any input of exactly its type: element i is read before element i is written.
 std::vector<AliasRule> InPlaceOfEqualTypes(const Node& node);
 
-// Type inference of an own operator: output 0 has the type of input 0, or of input 1.
-StatusOr<std::vector<TensorType>> TypeOfInput0(const InferContext& context);
-StatusOr<std::vector<TensorType>> TypeOfInput1(const InferContext& context);
+// Type inference of an own gradient operator of a function of one number: two inputs and one output of one type.
+StatusOr<std::vector<TensorType>> TypeOfPointwiseGradient(const InferContext& context);
+
+// ONNX's inference followed by what it leaves unchecked: sizes that a kernel relies on.
+using TypeCheck = Status (*)(const InferContext& context, const std::vector<TensorType>& outputs);
+InferFn SchemaThen(TypeCheck check);
 
 // The values of a constant integer input, int32 or int64. Fails, naming the input, when it is not constant.
 StatusOr<std::vector<int64_t>> ConstantInts(const Node& node, size_t index);

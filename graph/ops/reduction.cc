@@ -6,6 +6,7 @@
 #include "graph/op_registry.h"
 #include "graph/ops/all_ops.h"
 #include "graph/ops/op_rules.h"
+#include "graph/ops/own_op_checks.h"
 #include "graph/ops/reduction_axes.h"
 
 namespace onnxtrain {
@@ -87,6 +88,28 @@ void AddReductions(OpRegistry& registry) {
   });
 }
 
+// (x, dy) <axes>: ascending axes of x; dy has size 1 along them.
+StatusOr<std::vector<TensorType>> InferReduceProdGrad(const InferContext& context) {
+  OwnOpChecks checks(context);
+  checks.Inputs(2, 2);
+  checks.Outputs(1, 1);
+  checks.Attributes({{"axes", AttributeKind::kInts, true}});
+  checks.Floating(0, "x");
+  checks.Floating(1, "dy");
+  RETURN_IF_ERROR(checks.status());
+  const TensorType& x = context.inputs[0];
+  Shape kept = x.shape;
+  int64_t before = -1;
+  for (int64_t axis : context.attributes.Ints("axes")) {
+    if (axis <= before || axis >= x.rank()) return InvalidModelError("axes must ascend and lie within x");
+    kept[static_cast<size_t>(axis)] = 1;
+    before = axis;
+  }
+  checks.Demand(context.inputs[1] == TensorType{x.dtype, kept}, "dy must be " + ToString(TensorType{x.dtype, kept}));
+  RETURN_IF_ERROR(checks.status());
+  return std::vector<TensorType>{x};
+}
+
 // dL/dx_i sums the dy of all later elements: a cumulative sum the other way.
 Status CumSumGradient(GradientContext& context) {
   Attributes attributes = context.attributes();
@@ -118,8 +141,7 @@ StatusOr<std::vector<int64_t>> ReducedAxes(const Node& node) {
 
 void AddReductionOps(OpRegistry& registry) {
   AddReductions(registry);
-  // Opset 13 moved the axes of ReduceSum alone; AttributeToInput leaves a node without the attribute as it is.
-  registry.Add({.name = "onnxtrain.ReduceProdGrad", .infer = TypeOfInput0});
+  registry.Add({.name = "onnxtrain.ReduceProdGrad", .infer = InferReduceProdGrad});
   registry.Add({.name = "CumSum", .gradient = CumSumGradient, .stop_gradient_inputs = {1}});
   for (const char* name : {"ArgMax", "ArgMin"}) registry.Add({.name = name});
 }

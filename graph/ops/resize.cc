@@ -61,6 +61,17 @@ StatusOr<std::vector<TensorType>> InferResizeGrad(const InferContext& context) {
   OwnOpChecks checks(context);
   checks.Inputs(1, 1);
   checks.Outputs(1, 1);
+  checks.Attributes({{"shape", AttributeKind::kInts, true},
+                     {"scales", AttributeKind::kFloats},
+                     {"axes", AttributeKind::kInts},
+                     {"mode", AttributeKind::kString},
+                     {"nearest_mode", AttributeKind::kString},
+                     {"coordinate_transformation_mode", AttributeKind::kString},
+                     {"keep_aspect_ratio_policy", AttributeKind::kString},
+                     {"cubic_coeff_a", AttributeKind::kFloat},
+                     {"extrapolation_value", AttributeKind::kFloat},
+                     {"antialias", AttributeKind::kInt},
+                     {"exclude_outside", AttributeKind::kInt}});
   checks.Floating(0, "dy");
   const Shape shape = context.attributes.Ints("shape");
   checks.Demand(!context.inputs.empty() && context.inputs[0].shape.size() == shape.size(),

@@ -17,9 +17,16 @@ Status ViewGradient(GradientContext& context) {
   return OkStatus();
 }
 
+Status CheckView(const InferContext& context, const std::vector<TensorType>& outputs) {
+  if (context.inputs[0].elements() == outputs[0].elements()) return OkStatus();
+  return InvalidModelError(ToString(context.inputs[0]) + " cannot be seen as " + ToString(outputs[0]) +
+                           ": the number of elements differs");
+}
+
 void AddView(OpRegistry& registry, const char* name, LiftFn lift, std::vector<int> stops) {
   registry.Add({.name = name,
                 .lift = std::move(lift),
+                .infer = SchemaThen(CheckView),
                 .gradient = ViewGradient,
                 .aliases = ViewOfInput,
                 .stop_gradient_inputs = std::move(stops)});
@@ -101,8 +108,8 @@ Status LiftSpaceToDepth(LiftContext& lift) {
   const Shape& s = x->type().shape;
   if (s[2] % b != 0 || s[3] % b != 0) return InvalidModelError("SpaceToDepth: blocksize does not divide the image");
   const bool depth_first = lift.node.attributes.String("mode", "DCR") == "DCR";
-  const std::vector<int64_t> permutation = depth_first ? std::vector<int64_t>{0, 3, 5, 1, 2, 4}
-                                                       : std::vector<int64_t>{0, 1, 3, 5, 2, 4};
+  const std::vector<int64_t> permutation =
+      depth_first ? std::vector<int64_t>{0, 3, 5, 1, 2, 4} : std::vector<int64_t>{0, 1, 3, 5, 2, 4};
   lift.ReplaceOutputs({PermuteBlocks(lift.build, x, {s[0], s[1], s[2] / b, b, s[3] / b, b}, permutation,
                                      {s[0], s[1] * b * b, s[2] / b, s[3] / b})});
   return lift.build.status();

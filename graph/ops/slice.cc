@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Slice, Split, Concat and Pad: parts of tensors, and the adjoints that put the parts back.
 #include <algorithm>
+#include <cstdlib>
 
 #include "graph/op_registry.h"
 #include "graph/ops/all_ops.h"
 #include "graph/ops/op_rules.h"
+#include "graph/ops/own_op_checks.h"
 #include "graph/ops/slice_ranges.h"
 
 namespace onnxtrain {
@@ -54,8 +56,49 @@ Status SliceGradient(GradientContext& context) {
 }
 
 StatusOr<std::vector<TensorType>> InferSliceGrad(const InferContext& context) {
-  if (context.inputs.empty()) return InvalidModelError("SliceGrad needs one input");
-  return std::vector<TensorType>{{context.inputs[0].dtype, context.attributes.Ints("shape")}};
+  OwnOpChecks checks(context);
+  checks.Inputs(1, 1);
+  checks.Outputs(1, 1);
+  checks.Attributes({{"shape", AttributeKind::kInts, true},
+                     {"starts", AttributeKind::kInts, true},
+                     {"steps", AttributeKind::kInts, true}});
+  checks.Floating(0, "dy");
+  RETURN_IF_ERROR(checks.status());
+  const Shape shape = context.attributes.Ints("shape");
+  const std::vector<int64_t> starts = context.attributes.Ints("starts");
+  const std::vector<int64_t> steps = context.attributes.Ints("steps");
+  const Shape& dy = context.inputs[0].shape;
+  bool fits = shape.size() == dy.size() && starts.size() == dy.size() && steps.size() == dy.size();
+  for (size_t axis = 0; fits && axis < dy.size(); ++axis) {
+    const int64_t size = shape[axis];
+    fits = size >= 0 && dy[axis] <= size && std::abs(steps[axis]) <= std::max<int64_t>(size, 1);
+    if (!fits || dy[axis] == 0) continue;
+    const int64_t last = starts[axis] + (dy[axis] - 1) * steps[axis];
+    fits = std::min(starts[axis], last) >= 0 && std::max(starts[axis], last) < size;
+  }
+  checks.Demand(fits, "dy " + ToString(dy) + " does not lie within shape " + ToString(shape));
+  RETURN_IF_ERROR(checks.status());
+  return std::vector<TensorType>{{context.inputs[0].dtype, shape}};
+}
+
+StatusOr<std::vector<TensorType>> InferPadGrad(const InferContext& context) {
+  OwnOpChecks checks(context);
+  checks.Inputs(4, 4);
+  checks.Outputs(1, 1);
+  checks.Attributes({{"shape", AttributeKind::kInts, true}, {"mode", AttributeKind::kString, true}});
+  checks.Floating(0, "dy");
+  const Shape shape = context.attributes.Ints("shape");
+  checks.Demand(context.inputs.empty() || context.inputs[0].shape.size() == shape.size(),
+                "attribute shape must have as many axes as dy");
+  RETURN_IF_ERROR(checks.status());
+  return std::vector<TensorType>{{context.inputs[0].dtype, shape}};
+}
+
+Status CheckPad(const InferContext& context, const std::vector<TensorType>&) {
+  if (context.inputs.size() > 2 && context.inputs[2].known() && context.inputs[2].elements() != 1) {
+    return InvalidModelError("constant_value must be a scalar, found " + ToString(context.inputs[2]));
+  }
+  return OkStatus();
 }
 
 Status LiftSplit(LiftContext& lift) {
@@ -199,8 +242,12 @@ void AddSliceOps(OpRegistry& registry) {
   registry.Add({.name = "onnxtrain.SliceGrad", .infer = InferSliceGrad});
   registry.Add({.name = "Split", .lift = LiftSplit, .gradient = SplitGradient, .stop_gradient_inputs = {1}});
   registry.Add({.name = "Concat", .gradient = ConcatGradient, .aliases = ViewWhenAlone});
-  registry.Add({.name = "Pad", .lift = LiftPad, .gradient = PadGradient, .stop_gradient_inputs = {1, 2, 3}});
-  registry.Add({.name = "onnxtrain.PadGrad", .infer = InferSliceGrad});
+  registry.Add({.name = "Pad",
+                .lift = LiftPad,
+                .infer = SchemaThen(CheckPad),
+                .gradient = PadGradient,
+                .stop_gradient_inputs = {1, 2, 3}});
+  registry.Add({.name = "onnxtrain.PadGrad", .infer = InferPadGrad});
 }
 
 }  // namespace onnxtrain
