@@ -271,6 +271,7 @@ std::string OptionSet::Help(std::string_view command, std::string_view summary) 
                      std::string(summary) + "\n";
   std::string section;
   for (const Option& option : options_) {
+    if (option.help.empty()) continue;
     if (option.section != section) text += "\n" + (section = option.section) + "\n";
     std::string head = (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
     head += head.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')

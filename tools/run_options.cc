@@ -125,7 +125,8 @@ void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> loss
 
 // A flag of the interface that this build does not have.
 void AddRefused(OptionSet& o, const char* name, const char* why, const char* metavar) {
-  o.Custom(name, metavar, why, [why](const std::string&) { return UsageError(std::string(why) + ": not part of this build"); });
+  // Without help text the option is known, refused with its reason, and not listed.
+  o.Custom(name, metavar, "", [why](const std::string&) { return UsageError(std::string(why) + ": not part of this build"); });
 }
 
 }  // namespace
