@@ -23,6 +23,25 @@ Status CheckView(const InferContext& context, const std::vector<TensorType>& out
                            ": the number of elements differs");
 }
 
+// Every input behind `first` that is there is one number.
+Status CheckScalars(const InferContext& context, size_t first) {
+  for (size_t i = first; i < context.inputs.size(); ++i) {
+    if (!context.inputs[i].known() || context.inputs[i].elements() == 1) continue;
+    return InvalidModelError("input " + std::to_string(i) + " must be a scalar, found " + ToString(context.inputs[i]));
+  }
+  return OkStatus();
+}
+
+Status CheckTrilu(const InferContext& context, const std::vector<TensorType>&) { return CheckScalars(context, 1); }
+Status CheckRange(const InferContext& context, const std::vector<TensorType>&) { return CheckScalars(context, 0); }
+
+Status CheckConstantOfShape(const InferContext& context, const std::vector<TensorType>&) {
+  const AttributeValue* value = context.attributes.Find("value");
+  const Tensor* tensor = value == nullptr ? nullptr : std::get_if<Tensor>(value);
+  if (tensor == nullptr || tensor->elements() == 1) return OkStatus();
+  return InvalidModelError("attribute value must have one element, found " + ToString(tensor->type()));
+}
+
 void AddView(OpRegistry& registry, const char* name, LiftFn lift, std::vector<int> stops) {
   registry.Add({.name = name,
                 .lift = std::move(lift),
@@ -163,11 +182,14 @@ void AddShapeOps(OpRegistry& registry) {
   registry.Add({.name = "Transpose", .gradient = TransposeGradient});
   registry.Add({.name = "Expand", .gradient = ExpandGradient, .stop_gradient_inputs = {1}});
   registry.Add({.name = "Tile", .gradient = TileGradient, .stop_gradient_inputs = {1}});
-  registry.Add(
-      {.name = "Trilu", .gradient = TriluGradient, .aliases = InPlaceOfEqualTypes, .stop_gradient_inputs = {1}});
+  registry.Add({.name = "Trilu",
+                .infer = SchemaThen(CheckTrilu),
+                .gradient = TriluGradient,
+                .aliases = InPlaceOfEqualTypes,
+                .stop_gradient_inputs = {1}});
   for (const char* name : {"Shape", "Size", "EyeLike"}) registry.Add({.name = name, .stop_gradient_inputs = {0}});
-  registry.Add({.name = "ConstantOfShape"});
-  registry.Add({.name = "Range", .stop_gradient_inputs = {0, 1, 2}});
+  registry.Add({.name = "ConstantOfShape", .infer = SchemaThen(CheckConstantOfShape)});
+  registry.Add({.name = "Range", .infer = SchemaThen(CheckRange), .stop_gradient_inputs = {0, 1, 2}});
   AddLiftedOps(registry);
 }
 

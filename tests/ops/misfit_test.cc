@@ -46,6 +46,9 @@ std::vector<Misfit> StandardOperators() {
       {"GatherND", {Floats({2, 3}), Indices({3, 1})}, {{"batch_dims", int64_t{1}}}},
       {"TopK", {Floats({3}), Numbers({4})}, {}, 2},
       {"OneHot", {Indices({2}), Numbers({3}), Floats({1})}, {}},
+      {"Trilu", {Floats({2, 2}), Numbers({})}, {}},
+      {"Range", {Numbers({0, 1}), Numbers({3}), Numbers({1})}, {}},
+      {"ConstantOfShape", {Numbers({2})}, {{"value", Tensor::Ints({})}}},
       {"Unsqueeze", {Floats({3}), Numbers({4})}, {}},
       {"Squeeze", {Floats({3}), Numbers({0})}, {}},
   };
