@@ -142,7 +142,7 @@ StatusOr<Tensor> LoadTensor(const onnx::TensorProto& proto, const std::string& f
   if (proto.data_location() != onnx::TensorProto::EXTERNAL) return TensorFromProto(proto);
   ASSIGN_OR_RETURN(TensorType type, TensorTypeFromProto(proto));
   ASSIGN_OR_RETURN(const ExternalRange range, ExternalRangeOf(proto, type));
-  RETURN_IF_ERROR(ReadExternal(folder, range, nullptr));  // before allocating what the dimensions claim
+  RETURN_IF_ERROR(ReadExternal(folder, range, nullptr).Prepend("tensor '" + proto.name() + "'"));  // before allocating what the dimensions claim
   Tensor tensor(std::move(type));
   RETURN_IF_ERROR(ReadExternal(folder, range, tensor.data()));
   if (tensor.dtype() == DType::kBool) {
@@ -156,7 +156,7 @@ Status CheckTensor(const onnx::TensorProto& proto, const std::string& folder) {
   ASSIGN_OR_RETURN(const TensorType type, TensorTypeFromProto(proto));
   if (proto.data_location() != onnx::TensorProto::EXTERNAL) return CheckPayload(proto, type);
   ASSIGN_OR_RETURN(const ExternalRange range, ExternalRangeOf(proto, type));
-  return ReadExternal(folder, range, nullptr);
+  return ReadExternal(folder, range, nullptr).Prepend("tensor '" + proto.name() + "'");
 }
 
 }  // namespace onnxtrain
