@@ -12,7 +12,10 @@ Status StepTimes::Stamp::Launch(const LaunchArgs& args) {
 }
 
 StepTimes::StepTimes(const ExecutionPlan& plan, Clock::time_point origin)
-    : start_us_(plan.steps.size(), 0), end_us_(plan.steps.size(), 0), first_(plan.steps.size()), second_(plan.steps.size()) {
+    : start_us_(plan.steps.size(), 0),
+      end_us_(plan.steps.size(), 0),
+      first_(plan.steps.size()),
+      second_(plan.steps.size()) {
   for (Stamp& stamp : first_) stamp.origin = origin;
   for (Stamp& stamp : second_) stamp.origin = origin;
 }

@@ -54,7 +54,8 @@ bool Close(double found, double expected) {
 
 Status Compare(const std::string& name, const Tensor& found, const Tensor& expected) {
   if (!(found.type() == expected.type())) {
-    return InvalidDataError("output '" + name + "' is " + ToString(found.type()) + ", expected " + ToString(expected.type()));
+    return InvalidDataError("output '" + name + "' is " + ToString(found.type()) + ", expected " +
+                            ToString(expected.type()));
   }
   for (int64_t i = 0; i < expected.elements(); ++i) {
     if (Close(found.DoubleAt(i), expected.DoubleAt(i))) continue;
@@ -168,7 +169,8 @@ StatusOr<std::vector<std::string>> FindTestFolders(const std::string& folder) {
   std::vector<std::string> found;
   if (fs::exists(fs::path(folder) / "model.onnx", error)) found.push_back(folder);
   for (fs::recursive_directory_iterator entry(folder, error), end; entry != end; entry.increment(error)) {
-    if (entry->is_directory(error) && fs::exists(entry->path() / "model.onnx", error)) found.push_back(entry->path().string());
+    if (entry->is_directory(error) && fs::exists(entry->path() / "model.onnx", error))
+      found.push_back(entry->path().string());
   }
   if (found.empty()) return UsageError("'" + folder + "' holds no test folder: no model.onnx in it or below it");
   std::sort(found.begin(), found.end());
@@ -177,7 +179,9 @@ StatusOr<std::vector<std::string>> FindTestFolders(const std::string& folder) {
 
 TestResult RunTestFolder(const std::string& folder, int threads) {
   const auto failed = [&](const std::string& reason) { return TestResult{folder, TestOutcome::kFailed, reason, ""}; };
-  const auto skipped = [&](const Skip& skip) { return TestResult{folder, TestOutcome::kSkipped, skip.reason, skip.op}; };
+  const auto skipped = [&](const Skip& skip) {
+    return TestResult{folder, TestOutcome::kSkipped, skip.reason, skip.op};
+  };
   const StatusOr<OnnxModel> model = OnnxModel::Load((fs::path(folder) / "model.onnx").string());
   if (!model.ok()) return failed(model.status().message());
   if (const std::optional<Skip> skip = UnheldTypes(*model)) return skipped(*skip);

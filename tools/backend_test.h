@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// ONNX backend test folders: model.onnx beside test_data_set_*/input_N.pb and output_N.pb. Each is specialised to its data
-// and run node by node.
+// ONNX backend test folders: model.onnx beside test_data_set_*/input_N.pb and output_N.pb. Each is specialised to its
+// data and run node by node.
 #ifndef ONNXTRAIN_TOOLS_BACKEND_TEST_H_
 #define ONNXTRAIN_TOOLS_BACKEND_TEST_H_
 
@@ -23,8 +23,8 @@ struct TestResult {
 // Every test folder at or below `folder`, sorted by name. Usage when there is none.
 StatusOr<std::vector<std::string>> FindTestFolders(const std::string& folder);
 
-// Skipped is what this build does not implement; everything else that goes wrong is failed. Inputs that shapes depend on
-// become constants. An output passes where |found - expected| <= 1e-7 + 1e-3 |expected|, NaN equal to NaN.
+// Skipped is what this build does not implement; everything else that goes wrong is failed. Inputs that shapes depend
+// on become constants. An output passes where |found - expected| <= 1e-7 + 1e-3 |expected|, NaN equal to NaN.
 TestResult RunTestFolder(const std::string& folder, int threads);
 
 }  // namespace onnxtrain

@@ -27,7 +27,8 @@ std::string FileOf(const std::string& graph, const std::string& main_graph) {
   return graph == main_graph ? "train.onnx" : graph == "eval" ? "eval.onnx" : "train." + graph + ".onnx";
 }
 
-StatusOr<std::vector<std::string>> WriteGraphs(const Program& program, const std::string& main_graph, const std::string& out) {
+StatusOr<std::vector<std::string>> WriteGraphs(const Program& program, const std::string& main_graph,
+                                               const std::string& out) {
   std::vector<std::string> files;
   for (const auto& [name, graph] : program.graphs()) {
     const bool inner = name.starts_with("zero_") || name == "gather";
@@ -49,7 +50,8 @@ StatusOr<int> Build(BuildArguments& arguments) {
   ASSIGN_OR_RETURN(const PlanReport report, session->Report(session->main_graph(), arguments.links.gbps));
   PosixFileSystem files;
   RETURN_IF_ERROR(files.CreateFolders(arguments.out));
-  ASSIGN_OR_RETURN(TrainingProgram built, BuildAndDump(session->model(), run.training, run.dump_passes ? arguments.out + "/passes" : ""));
+  ASSIGN_OR_RETURN(TrainingProgram built,
+                   BuildAndDump(session->model(), run.training, run.dump_passes ? arguments.out + "/passes" : ""));
   RETURN_IF_ERROR(SetInitialWeights(session->model(), run, built.program));
   ASSIGN_OR_RETURN(std::vector<std::string> written, WriteGraphs(built.program, session->main_graph(), arguments.out));
   RETURN_IF_ERROR(run.init_weights.empty() ? session->model().Save(arguments.out + "/model.onnx", {})

@@ -53,7 +53,8 @@ StatusOr<int> RunCheck(const std::vector<std::string>& arguments) {
   StatusOr<OpenedRun> opened = OpenRun(run, console);
   if (opened.ok()) RETURN_IF_ERROR(ResolveLength(run, opened->data).status());
   const StatusOr<std::unique_ptr<LocalSession>> session =
-      opened.ok() ? CreateSession(std::move(opened->model), run) : StatusOr<std::unique_ptr<LocalSession>>(opened.status());
+      opened.ok() ? CreateSession(std::move(opened->model), run)
+                  : StatusOr<std::unique_ptr<LocalSession>>(opened.status());
   if (session.ok()) {
     Print(**session, run);
     return 0;

@@ -15,7 +15,8 @@ using Json = nlohmann::ordered_json;
 
 void Print(const EvalResult& result, const RunOptions& run) {
   const double loss = result.loss_sum / result.weight;
-  const double accuracy = static_cast<double>(result.correct) / static_cast<double>(std::max<int64_t>(1, result.counted));
+  const double accuracy =
+      static_cast<double>(result.correct) / static_cast<double>(std::max<int64_t>(1, result.counted));
   const bool tokens = !run.val_tokens.empty();
   if (run.json) {
     Json json;
@@ -52,8 +53,9 @@ StatusOr<int> RunEval(const std::vector<std::string>& arguments) {
   run.training.accumulation = 1;
   run.training.evaluation_only = true;
   ASSIGN_OR_RETURN(std::unique_ptr<LocalSession> session, CreateSession(std::move(opened.model), run));
-  ASSIGN_OR_RETURN(Evaluation evaluation, Evaluation::Create(*opened.data.val, run.training.batch_size * run.training.ranks,
-                                                             opened.data.fixed_batch.has_value()));
+  ASSIGN_OR_RETURN(Evaluation evaluation,
+                   Evaluation::Create(*opened.data.val, run.training.batch_size * run.training.ranks,
+                                      opened.data.fixed_batch.has_value()));
   ASSIGN_OR_RETURN(const EvalResult result, evaluation.Run(*session));
   Print(result, run);
   return 0;

@@ -98,7 +98,8 @@ StatusOr<int> Export(const ExportArguments& arguments) {
     if (step) json["step"] = *step;
     Console::Print(JsonText(json));
   } else {
-    Console(arguments.quiet).Note("wrote " + arguments.out + (step ? ", the state after " + std::to_string(*step) + " steps" : ""));
+    Console(arguments.quiet)
+        .Note("wrote " + arguments.out + (step ? ", the state after " + std::to_string(*step) + " steps" : ""));
   }
   return 0;
 }
@@ -110,15 +111,17 @@ StatusOr<int> RunExport(const std::vector<std::string>& raw) {
   OptionSet options;
   options.Positional("RUN", &arguments.run, 1, 1);
   options.String("o", &arguments.out, "FILE.onnx", "the file to write");
-  options.Custom("step", "K", "the checkpoint after K steps (the newest)", [&arguments](const std::string& value) -> Status {
-    ASSIGN_OR_RETURN(arguments.step, ParseInt(value));
-    return OkStatus();
-  });
+  options.Custom("step", "K", "the checkpoint after K steps (the newest)",
+                 [&arguments](const std::string& value) -> Status {
+                   ASSIGN_OR_RETURN(arguments.step, ParseInt(value));
+                   return OkStatus();
+                 });
   options.Flag("json", &arguments.json, "stdout becomes one JSON document");
   options.Flag("quiet", &arguments.quiet, "nothing on stderr");
   RETURN_IF_ERROR(options.Parse(raw));
   if (options.help_wanted()) {
-    Console::Print(options.Help("export", "the trained model for inference: no loss, BatchNormalization and Dropout in inference mode"));
+    Console::Print(options.Help(
+        "export", "the trained model for inference: no loss, BatchNormalization and Dropout in inference mode"));
     return 0;
   }
   if (arguments.out.empty()) return UsageError("-o FILE.onnx is needed");

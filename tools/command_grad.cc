@@ -170,8 +170,8 @@ struct Comparison {
   Difference worst;
 };
 
-StatusOr<std::vector<Comparison>> CompareAll(NodeRunner& runner, const GradientProgram& gradients, const Gradients& analytic,
-                                             uint64_t seed) {
+StatusOr<std::vector<Comparison>> CompareAll(NodeRunner& runner, const GradientProgram& gradients,
+                                             const Gradients& analytic, uint64_t seed) {
   const Graph& graph = *gradients.program.FindGraph("step");
   std::vector<Comparison> comparisons;
   for (const auto& [name, gradient] : analytic.entries) {

@@ -47,7 +47,10 @@ void PrintJson(const OnnxModel& model, const ForwardProgram& forward) {
 }
 
 std::string ModeLine(const ModeNode& node) {
-  return node.op + " " + node.name + ": " + (!node.known ? "mode computed by the model" : node.training ? "training" : "inference");
+  return node.op + " " + node.name + ": " +
+         (!node.known     ? "mode computed by the model"
+          : node.training ? "training"
+                          : "inference");
 }
 
 void PrintText(const OnnxModel& model, const ForwardProgram& forward) {

@@ -73,7 +73,8 @@ Status Write(const OptArguments& arguments, const std::string& text) {
     return OkStatus();
   }
   PosixFileSystem files;
-  return WriteFileAtomically(files, arguments.out, [&](WritableFile& file) { return file.Append(std::string_view(text)); });
+  return WriteFileAtomically(files, arguments.out,
+                             [&](WritableFile& file) { return file.Append(std::string_view(text)); });
 }
 
 }  // namespace

@@ -17,7 +17,8 @@ struct PlanArguments {
 };
 
 Status WriteTrace(const PlanReport& report, int ranks, const std::string& path) {
-  const std::string json = TraceJson(TraceOf(report.simulation, *report.plan, *report.graph, ranks), report.plan->streams);
+  const std::string json =
+      TraceJson(TraceOf(report.simulation, *report.plan, *report.graph, ranks), report.plan->streams);
   PosixFileSystem files;
   return WriteFileAtomically(files, path, [&](WritableFile& file) { return file.Append(std::string_view(json)); });
 }
@@ -30,13 +31,15 @@ StatusOr<int> RunPlan(const std::vector<std::string>& raw) {
   OptionSet options;
   AddTrainingOptions(options, run);
   options.Section("Plan");
-  options.String("graph", &arguments.graph, "NAME", "step, eval, gather; first, middle, last with --accum (the training step)");
+  options.String("graph", &arguments.graph, "NAME",
+                 "step, eval, gather; first, middle, last with --accum (the training step)");
   AddLinkOptions(options, arguments.links);
   options.String("trace", &arguments.trace, "FILE", "simulated timeline over the first link, for Perfetto");
   AddOutputOptions(options, run);
   RETURN_IF_ERROR(options.Parse(raw));
   if (options.help_wanted()) {
-    Console::Print(options.Help("plan", "the execution plan of a step: streams, launches, records, waits, buckets, memory"));
+    Console::Print(
+        options.Help("plan", "the execution plan of a step: streams, launches, records, waits, buckets, memory"));
     return 0;
   }
   RETURN_IF_ERROR(CheckTogether(options, run));

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // onnx-train test: ONNX backend test folders.
+#include "tools/command.h"
+
 #include <map>
 #include <nlohmann/json.hpp>
 
 #include "tools/backend_test.h"
-#include "tools/command.h"
 #include "tools/console.h"
 #include "tools/environment.h"
 #include "tools/option_set.h"
@@ -43,7 +44,8 @@ void PrintJson(const std::vector<TestResult>& results) {
   json["failures"] = nlohmann::ordered_json::array();
   json["skips"] = nlohmann::ordered_json::array();
   for (const TestResult& result : results) {
-    if (result.outcome == TestOutcome::kFailed) json["failures"].push_back({{"folder", result.folder}, {"reason", result.reason}});
+    if (result.outcome == TestOutcome::kFailed)
+      json["failures"].push_back({{"folder", result.folder}, {"reason", result.reason}});
     if (result.outcome == TestOutcome::kSkipped) {
       json["skips"].push_back({{"folder", result.folder}, {"op", result.op}, {"reason", result.reason}});
     }
@@ -55,13 +57,15 @@ void PrintJson(const std::vector<TestResult>& results) {
 
 void PrintText(const std::vector<TestResult>& results) {
   for (const TestResult& result : results) {
-    if (result.outcome == TestOutcome::kSkipped) Console::Print("skipped " + result.folder + ": " + FirstLine(result.reason));
+    if (result.outcome == TestOutcome::kSkipped)
+      Console::Print("skipped " + result.folder + ": " + FirstLine(result.reason));
   }
   for (const TestResult& result : results) {
     if (result.outcome == TestOutcome::kFailed) Console::Print("FAILED  " + result.folder + ": " + result.reason);
   }
   std::string by_op;
-  for (const auto& [op, count] : SkippedByOp(results)) by_op += (by_op.empty() ? "" : ", ") + op + " " + std::to_string(count);
+  for (const auto& [op, count] : SkippedByOp(results))
+    by_op += (by_op.empty() ? "" : ", ") + op + " " + std::to_string(count);
   if (!by_op.empty()) Console::Print("skipped by operator: " + by_op);
   Console::Print(std::to_string(CountOf(results, TestOutcome::kPassed)) + " passed, " +
                  std::to_string(CountOf(results, TestOutcome::kFailed)) + " failed, " +
@@ -79,7 +83,8 @@ StatusOr<int> RunTest(const std::vector<std::string>& raw) {
   options.Flag("quiet", &arguments.quiet, "no progress on stderr");
   RETURN_IF_ERROR(options.Parse(raw));
   if (options.help_wanted()) {
-    Console::Print(options.Help("test", "runs ONNX backend test folders: model.onnx, test_data_set_*; exit code 1 when one fails"));
+    Console::Print(options.Help(
+        "test", "runs ONNX backend test folders: model.onnx, test_data_set_*; exit code 1 when one fails"));
     return 0;
   }
   std::vector<std::string> folders;
@@ -92,7 +97,8 @@ StatusOr<int> RunTest(const std::vector<std::string>& raw) {
   std::vector<TestResult> results;
   for (size_t i = 0; i < folders.size(); ++i) {
     results.push_back(RunTestFolder(folders[i], threads));
-    if (console.terminal()) console.Progress(static_cast<int64_t>(i + 1), static_cast<int64_t>(folders.size()), folders[i]);
+    if (console.terminal())
+      console.Progress(static_cast<int64_t>(i + 1), static_cast<int64_t>(folders.size()), folders[i]);
   }
   console.EndProgress();
   arguments.json ? PrintJson(results) : PrintText(results);

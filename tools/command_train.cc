@@ -19,7 +19,8 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kPlanLinks[] = {10, 100};  // Gbit/s that plan.json is simulated over, as `plan` does by default
 
-void PrintStart(const RunOptions& run, const LocalSession& session, int64_t samples, int64_t planned, Console& console) {
+void PrintStart(const RunOptions& run, const LocalSession& session, int64_t samples, int64_t planned,
+                Console& console) {
   int64_t elements = 0;
   for (const TensorInfo& tensor : session.tensors()) {
     if (tensor.verdict == "trainable") elements += tensor.type.elements();
@@ -131,7 +132,9 @@ StatusOr<int> DryRun(RunOptions& run, Console& console) {
   ASSIGN_OR_RETURN(const Prepared prepared, Prepare(run, {}, console));
   PrintStart(run, *prepared.session, prepared.data.train->samples(), prepared.planned, console);
   console.Note("dry run: nothing was trained or written");
-  if (run.json) Console::Print(JsonText(Json{{"dry_run", true}, {"steps", prepared.planned}, {"samples", prepared.data.train->samples()}}));
+  if (run.json)
+    Console::Print(
+        JsonText(Json{{"dry_run", true}, {"steps", prepared.planned}, {"samples", prepared.data.train->samples()}}));
   return 0;
 }
 

@@ -26,7 +26,8 @@ std::string Overview() {
       "onnx-train trains exported ONNX models.\n\n"
       "  onnx-train COMMAND MODEL [options]     onnx-train COMMAND --help\n\n";
   for (const Command& command : kCommands) {
-    text += "  " + std::string(command.name) + std::string(12 - command.name.size(), ' ') + std::string(command.summary) + "\n";
+    text += "  " + std::string(command.name) + std::string(12 - command.name.size(), ' ') +
+            std::string(command.summary) + "\n";
   }
   return text +
          "\nMODEL is a .onnx file, ONNX text (.onnxtxt), a folder written by build, or a run folder.\n"

@@ -24,7 +24,9 @@ std::string Bar(int64_t done, int64_t total) {
 Console::Console(bool quiet)
     : quiet_(quiet), terminal_(isatty(STDERR_FILENO) != 0), colour_(terminal_ && std::getenv("NO_COLOR") == nullptr) {}
 
-void Console::Error(std::string_view text) { std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data()); }
+void Console::Error(std::string_view text) {
+  std::fprintf(stderr, "%.*s\n", static_cast<int>(text.size()), text.data());
+}
 
 void Console::Note(std::string_view text) {
   if (quiet_) return;
@@ -39,8 +41,8 @@ void Console::Progress(int64_t done, int64_t total, std::string_view text) {
     Error(line);
     return;
   }
-  std::fprintf(stderr, "\r\x1b[K%s%s%s %s", colour_ ? "\x1b[36m" : "", Bar(done, total).c_str(), colour_ ? "\x1b[0m" : "",
-               line.c_str());
+  std::fprintf(stderr, "\r\x1b[K%s%s%s %s", colour_ ? "\x1b[36m" : "", Bar(done, total).c_str(),
+               colour_ ? "\x1b[0m" : "", line.c_str());
   std::fflush(stderr);
   bar_shown_ = true;
 }

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// What people see: notes and progress on stderr, results on stdout. Colours and the moving bar only on a terminal; NO_COLOR and
+// What people see: notes and progress on stderr, results on stdout. Colours and the moving bar only on a terminal;
+// NO_COLOR and
 // --quiet are honoured. Used by one thread.
 #ifndef ONNXTRAIN_TOOLS_CONSOLE_H_
 #define ONNXTRAIN_TOOLS_CONSOLE_H_

@@ -7,11 +7,12 @@
 
 namespace onnxtrain {
 
-// The world that torchrun, mpirun or srun announce, beside the ranks of this process. This build joins no world of several
-// processes: Usage, naming the way out.
+// The world that torchrun, mpirun or srun announce, beside the ranks of this process. This build joins no world of
+// several processes: Usage, naming the way out.
 Status CheckWorld(int ranks);
 
-// Compute threads of this process: OMP_NUM_THREADS, else the cores of the affinity mask and of the control group's quota.
+// Compute threads of this process: OMP_NUM_THREADS, else the cores of the affinity mask and of the control group's
+// quota.
 int DefaultThreads();
 
 }  // namespace onnxtrain

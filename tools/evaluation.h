@@ -13,8 +13,8 @@
 
 namespace onnxtrain {
 
-// Global batches of a data set in buffers that are made once. With a fixed batch in the export, partial batches are left
-// out.
+// Global batches of a data set in buffers that are made once. With a fixed batch in the export, partial batches are
+// left out.
 class BatchFeeds {
  public:
   static StatusOr<std::unique_ptr<BatchFeeds>> Create(const Dataset& dataset, const SamplerOptions& sampler);

@@ -15,16 +15,17 @@ void LinkOptions::Apply(TrainingOptions& training) const {
 
 void AddLinkOptions(OptionSet& options, LinkOptions& links) {
   const auto first = std::make_shared<bool>(true);  // values given take the place of the default ones
-  options.Custom("link-gbps", "X", "gigabits a second of a simulated link (10 and 100); buckets are cut for the first",
-                 [&links, first](const std::string& value) -> Status {
-                   ASSIGN_OR_RETURN(const double gbps, ParseDouble(value));
-                   if (!std::isfinite(gbps) || gbps <= 0) return UsageError("must be above 0, found " + value);
-                   if (*first) links.gbps.clear();
-                   *first = false;
-                   links.gbps.push_back(gbps);
-                   return OkStatus();
-                 },
-                 /*repeats=*/true);
+  options.Custom(
+      "link-gbps", "X", "gigabits a second of a simulated link (10 and 100); buckets are cut for the first",
+      [&links, first](const std::string& value) -> Status {
+        ASSIGN_OR_RETURN(const double gbps, ParseDouble(value));
+        if (!std::isfinite(gbps) || gbps <= 0) return UsageError("must be above 0, found " + value);
+        if (*first) links.gbps.clear();
+        *first = false;
+        links.gbps.push_back(gbps);
+        return OkStatus();
+      },
+      /*repeats=*/true);
   options.Double("link-latency-us", &links.latency_us, "X", "of every collective (20)");
 }
 

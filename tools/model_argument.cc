@@ -13,7 +13,8 @@ StatusOr<std::string> ModelFile(const std::string& argument) {
     // A run folder holds the model with its trained weights, a build folder a copy of what it was built from.
     const std::filesystem::path inside = path / "model.onnx";
     if (std::filesystem::is_regular_file(inside, error)) return inside.string();
-    return UsageError("folder '" + argument + "' holds no model.onnx: MODEL is a .onnx file, ONNX text, a run folder, or one written by build");
+    return UsageError("folder '" + argument +
+                      "' holds no model.onnx: MODEL is a .onnx file, ONNX text, a run folder, or one written by build");
   }
   return UsageError("there is no file '" + argument + "'");
 }

@@ -102,7 +102,8 @@ void OptionSet::Flag(std::string name, bool* target, std::string help) {
 }
 
 void OptionSet::Int(std::string name, int64_t* target, std::string metavar, std::string help, int64_t least) {
-  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target, least](const std::string& value) -> Status {
+  Add({std::move(name), "", std::move(metavar), std::move(help), false,
+       [target, least](const std::string& value) -> Status {
          ASSIGN_OR_RETURN(*target, ParseInt(value));
          if (*target < least) return UsageError("must be at least " + std::to_string(least) + ", found " + value);
          return OkStatus();
@@ -110,14 +111,17 @@ void OptionSet::Int(std::string name, int64_t* target, std::string metavar, std:
 }
 
 void OptionSet::Double(std::string name, double* target, std::string metavar, std::string help, NumberRange range) {
-  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target, range](const std::string& value) -> Status {
+  Add({std::move(name), "", std::move(metavar), std::move(help), false,
+       [target, range](const std::string& value) -> Status {
          ASSIGN_OR_RETURN(*target, ParseInRange(value, range));
          return OkStatus();
        }});
 }
 
-void OptionSet::Double(std::string name, std::optional<double>* target, std::string metavar, std::string help, NumberRange range) {
-  Add({std::move(name), "", std::move(metavar), std::move(help), false, [target, range](const std::string& value) -> Status {
+void OptionSet::Double(std::string name, std::optional<double>* target, std::string metavar, std::string help,
+                       NumberRange range) {
+  Add({std::move(name), "", std::move(metavar), std::move(help), false,
+       [target, range](const std::string& value) -> Status {
          ASSIGN_OR_RETURN(*target, ParseInRange(value, range));
          return OkStatus();
        }});
@@ -205,8 +209,7 @@ Status OptionSet::Parse(const std::vector<std::string>& arguments) {
     }
     const size_t equals = argument.find('=');
     const bool has_value = !output && equals != std::string::npos;
-    const std::string name =
-        output ? "o" : Dashed(argument.substr(2, has_value ? equals - 2 : std::string::npos));
+    const std::string name = output ? "o" : Dashed(argument.substr(2, has_value ? equals - 2 : std::string::npos));
     const bool config = name == "config";
     const Option* option = config ? nullptr : Find(name);
     if (!config && option == nullptr) return Unknown(name);
@@ -273,7 +276,8 @@ std::string OptionSet::Help(std::string_view command, std::string_view summary) 
   for (const Option& option : options_) {
     if (option.help.empty()) continue;
     if (option.section != section) text += "\n" + (section = option.section) + "\n";
-    std::string head = (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
+    std::string head =
+        (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
     head += head.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
                                           : std::string(kHelpColumn - head.size(), ' ');
     text += head + Wrapped(option.help + (option.repeats ? " (repeats)" : ""), kHelpColumn) + "\n";

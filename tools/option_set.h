@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// The options of a command: declared once with their targets, then parsed from the command line and from --config FILE.json.
+// The options of a command: declared once with their targets, then parsed from the command line and from --config
+// FILE.json.
 //
 //   OptionSet options;
 //   options.Int("batch-size", &batch_size, "N", "samples per rank and micro-batch");
 //   options.Choice("schedule", &schedule, {"constant", "linear"}, "how the learning rate moves");
 //   RETURN_IF_ERROR(options.Parse(arguments));
 //
-// Long options, `--name value` or `--name=value`, dashes and underscores alike. The command line wins over the file. Every
-// problem is a Usage error that names the option and, for an unknown one, the nearest spelling.
+// Long options, `--name value` or `--name=value`, dashes and underscores alike. The command line wins over the file.
+// Every problem is a Usage error that names the option and, for an unknown one, the nearest spelling.
 #ifndef ONNXTRAIN_TOOLS_OPTION_SET_H_
 #define ONNXTRAIN_TOOLS_OPTION_SET_H_
 
@@ -42,7 +43,8 @@ class OptionSet {
   void Flag(std::string name, bool* target, std::string help);
   void Int(std::string name, int64_t* target, std::string metavar, std::string help, int64_t least = INT64_MIN);
   void Double(std::string name, double* target, std::string metavar, std::string help, NumberRange range = {});
-  void Double(std::string name, std::optional<double>* target, std::string metavar, std::string help, NumberRange range = {});
+  void Double(std::string name, std::optional<double>* target, std::string metavar, std::string help,
+              NumberRange range = {});
   void String(std::string name, std::string* target, std::string metavar, std::string help);
   // `later` are values of the interface that this build does not have: refused, with a message that says so.
   void Choice(std::string name, std::string* target, std::vector<std::string> choices, std::string help,
@@ -57,8 +59,8 @@ class OptionSet {
 
   // Fails with Usage. `--help` sets help_wanted() and stops parsing.
   Status Parse(const std::vector<std::string>& arguments);
-  // Every key of a JSON configuration as if given on the command line, unless it was; for --config and stored runs. The key
-  // "model" is the argument MODEL.
+  // Every key of a JSON configuration as if given on the command line, unless it was; for --config and stored runs. The
+  // key "model" is the argument MODEL.
   Status ApplyConfig(const std::string& json_text, const std::string& file);
 
   // Whether the command line or a configuration file gave it.

@@ -10,7 +10,8 @@
 namespace onnxtrain {
 namespace {
 
-Status WriteProgram(FileSystem& files, const std::string& folder, int number, std::string_view pass, const Program& program) {
+Status WriteProgram(FileSystem& files, const std::string& folder, int number, std::string_view pass,
+                    const Program& program) {
   char prefix[16];
   std::snprintf(prefix, sizeof(prefix), "/%02d-", number);
   const std::string text = WriteProgramText(program);
@@ -18,7 +19,8 @@ Status WriteProgram(FileSystem& files, const std::string& folder, int number, st
                              [&](WritableFile& file) { return file.Append(std::string_view(text)); });
 }
 
-Status WriteAsRead(FileSystem& files, const std::string& folder, const OnnxModel& model, const TrainingOptions& options) {
+Status WriteAsRead(FileSystem& files, const std::string& folder, const OnnxModel& model,
+                   const TrainingOptions& options) {
   ForwardProgramOptions build;
   build.local_batch = options.batch_size;
   if (!options.loss_on.empty()) build.outputs = {options.loss_on};
@@ -28,7 +30,8 @@ Status WriteAsRead(FileSystem& files, const std::string& folder, const OnnxModel
 
 }  // namespace
 
-StatusOr<TrainingProgram> BuildAndDump(const OnnxModel& model, const TrainingOptions& options, const std::string& folder) {
+StatusOr<TrainingProgram> BuildAndDump(const OnnxModel& model, const TrainingOptions& options,
+                                       const std::string& folder) {
   TrainingProgramOptions build;
   build.local_batch = options.batch_size;
   if (folder.empty()) return BuildTrainingProgram(model, options, build);

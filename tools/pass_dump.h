@@ -10,9 +10,10 @@
 
 namespace onnxtrain {
 
-// Builds the program of a full batch. With a folder, writes FOLDER/00-read.onnxtxt and FOLDER/NN-<pass>.onnxtxt as it goes; what
-// the folder held before is removed. `folder` may be empty.
-StatusOr<TrainingProgram> BuildAndDump(const OnnxModel& model, const TrainingOptions& options, const std::string& folder);
+// Builds the program of a full batch. With a folder, writes FOLDER/00-read.onnxtxt and FOLDER/NN-<pass>.onnxtxt as it
+// goes; what the folder held before is removed. `folder` may be empty.
+StatusOr<TrainingProgram> BuildAndDump(const OnnxModel& model, const TrainingOptions& options,
+                                       const std::string& folder);
 
 }  // namespace onnxtrain
 

@@ -12,8 +12,8 @@ using Json = nlohmann::ordered_json;
 void AddLists(const RunOptions& run, Json& json) {
   const TrainingOptions& t = run.training;
   const std::pair<const char*, const std::vector<std::string>*> lists[] = {
-      {"trainable", &t.trainable}, {"freeze", &t.freeze},   {"no-decay", &t.no_decay}, {"train", &run.train},
-      {"val", &run.val},           {"feed", &run.feed},     {"tokens", &run.tokens},   {"val-tokens", &run.val_tokens}};
+      {"trainable", &t.trainable}, {"freeze", &t.freeze}, {"no-decay", &t.no_decay}, {"train", &run.train},
+      {"val", &run.val},           {"feed", &run.feed},   {"tokens", &run.tokens},   {"val-tokens", &run.val_tokens}};
   for (const auto& [name, values] : lists) {
     if (!values->empty()) json[name] = *values;
   }
@@ -21,7 +21,8 @@ void AddLists(const RunOptions& run, Json& json) {
   for (const ParameterGroup& group : t.groups) {
     std::string text = group.glob + ":";
     if (group.lr) text += "lr=" + Json(*group.lr).dump();
-    if (group.weight_decay) text += std::string(group.lr ? "," : "") + "weight-decay=" + Json(*group.weight_decay).dump();
+    if (group.weight_decay)
+      text += std::string(group.lr ? "," : "") + "weight-decay=" + Json(*group.weight_decay).dump();
     json["param-group"].push_back(text);
   }
 }
@@ -143,13 +144,16 @@ Status CheckResumed(const StoredRun& stored, const RunOptions& run, int64_t plan
   const TrainingOptions& t = run.training;
   const bool bounded = t.schedule == "linear" || t.schedule == "cosine" || t.schedule == "wsd";
   if (bounded && stored.planned_steps && *stored.planned_steps != planned) {
-    return UsageError("schedule " + t.schedule + " was planned for " + std::to_string(*stored.planned_steps) +
-                      " steps, not " + std::to_string(planned) +
-                      ": the length of a run may grow with constant and step schedules only; add --override to change it");
+    return UsageError(
+        "schedule " + t.schedule + " was planned for " + std::to_string(*stored.planned_steps) + " steps, not " +
+        std::to_string(planned) +
+        ": the length of a run may grow with constant and step schedules only; add --override to change it");
   }
   if (batch_statistics && stored.ranks != 0 && stored.ranks != t.ranks) {
-    return UsageError("the run had " + std::to_string(stored.ranks) + " ranks and BatchNormalization takes the statistics of the "
-                      "batch of a rank: " + std::to_string(t.ranks) + " ranks are another model; add --override to change it");
+    return UsageError("the run had " + std::to_string(stored.ranks) +
+                      " ranks and BatchNormalization takes the statistics of the "
+                      "batch of a rank: " +
+                      std::to_string(t.ranks) + " ranks are another model; add --override to change it");
   }
   return OkStatus();
 }

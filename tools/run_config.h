@@ -22,8 +22,8 @@ struct StoredRun {
   std::string schedule;
 };
 
-// Puts the stored configuration under what the command line gives: the global batch is kept. InvalidData for a file that is
-// no configuration.
+// Puts the stored configuration under what the command line gives: the global batch is kept. InvalidData for a file
+// that is no configuration.
 StatusOr<StoredRun> ApplyStoredConfig(const std::string& stored, const std::string& file, OptionSet& options);
 
 // Usage, naming the way out, for what a resumed run may change with --override only: the global batch;

@@ -27,7 +27,8 @@ const ModelValue* FindInput(const OnnxModel& model, const std::string& name) {
   return nullptr;
 }
 
-// The type a feed is given in: that of the graph input in this run's precision; for labels beside the graph int64 or float.
+// The type a feed is given in: that of the graph input in this run's precision; for labels beside the graph int64 or
+// float.
 DType FedAs(const OnnxModel& model, const TrainingOptions& options, const std::string& name) {
   const ModelValue* input = FindInput(model, name);
   const DType wide = options.dtype == DType::kDouble ? DType::kDouble : DType::kFloat;
@@ -45,7 +46,8 @@ Status UnknownFeed(const OnnxModel& model, const TrainingOptions& options, const
   return UsageError("the model has no input '" + name + "'" + DidYouMean(name, names) + " (inputs: " + list + ")");
 }
 
-// Labels of a regression loss are cast to the output's type whatever they are; everything else only where no value changes.
+// Labels of a regression loss are cast to the output's type whatever they are; everything else only where no value
+// changes.
 Status CastColumn(const OnnxModel& model, const TrainingOptions& options, Column& column) {
   const DType dtype = FedAs(model, options, column.name());
   if (dtype == DType::kUndefined) return UnknownFeed(model, options, column.name());
@@ -121,9 +123,11 @@ int64_t EmbeddingRows(const OnnxModel& model, const std::string& tokens) {
     if (node.op != "Gather" || node.inputs.size() < 2 || node.inputs[1] != tokens) continue;
     const auto axis = node.ints.find("axis");
     const auto tie = model.tied_names().find(node.inputs[0]);
-    const ModelInitializer* table = model.FindInitializer(tie == model.tied_names().end() ? node.inputs[0] : tie->second);
+    const ModelInitializer* table =
+        model.FindInitializer(tie == model.tied_names().end() ? node.inputs[0] : tie->second);
     const bool rows = axis == node.ints.end() || axis->second == 0;
-    if (rows && table != nullptr && IsFloating(table->type.dtype) && table->type.rank() == 2) return table->type.shape[0];
+    if (rows && table != nullptr && IsFloating(table->type.dtype) && table->type.rank() == 2)
+      return table->type.shape[0];
   }
   return 0;
 }
@@ -157,8 +161,8 @@ StatusOr<std::optional<Dataset>> OpenSet(const OnnxModel& model, const RunOption
   std::vector<std::unique_ptr<Column>> columns;
   for (const std::string& text : specs) RETURN_IF_ERROR(AddColumns(model, run.training, text, columns, notes));
   RETURN_IF_ERROR(AddConstants(model, run, columns));
-  StatusOr<Dataset> dataset = globs.empty() ? Dataset::Create(std::move(columns))
-                                            : OpenTokens(model, run, globs, std::move(columns));
+  StatusOr<Dataset> dataset =
+      globs.empty() ? Dataset::Create(std::move(columns)) : OpenTokens(model, run, globs, std::move(columns));
   if (!dataset.ok()) return dataset.status();
   return std::optional<Dataset>(*std::move(dataset));
 }
@@ -201,8 +205,9 @@ std::optional<int64_t> FixedBatch(const OnnxModel& model, const TrainingOptions&
 Status ApplyFixedBatch(RunOptions& run, RunData& data) {
   if (!data.fixed_batch) return OkStatus();
   if (run.batch_size && *run.batch_size != *data.fixed_batch) {
-    return UsageError("--batch-size " + std::to_string(*run.batch_size) + " cannot be had: the export fixes the batch at " +
-                      std::to_string(*data.fixed_batch) + "; export with a dynamic batch dimension, or use that size");
+    return UsageError("--batch-size " + std::to_string(*run.batch_size) +
+                      " cannot be had: the export fixes the batch at " + std::to_string(*data.fixed_batch) +
+                      "; export with a dynamic batch dimension, or use that size");
   }
   run.training.batch_size = *data.fixed_batch;
   return OkStatus();
@@ -231,8 +236,8 @@ Status CheckDims(const OnnxModel& model, const TrainingOptions& options) {
   }
   for (const auto& [name, size] : options.dims) {
     if (std::find(names.begin(), names.end(), name) == names.end()) {
-      return UsageError("--dim " + name + "=" + std::to_string(size) + ": no input of the model has a dimension '" + name + "'" +
-                        DidYouMean(name, names));
+      return UsageError("--dim " + name + "=" + std::to_string(size) + ": no input of the model has a dimension '" +
+                        name + "'" + DidYouMean(name, names));
     }
   }
   return OkStatus();
@@ -288,8 +293,8 @@ void NotePartialBatch(const Dataset& dataset, int64_t batch, const char* what, s
   const int64_t rest = dataset.samples() % batch;
   if (rest == 0 || rest == dataset.samples()) return;
   notes.push_back("the export fixes the batch: the last " + std::to_string(rest) + " of " +
-                  std::to_string(dataset.samples()) + " " + what + " samples make no whole batch of " + std::to_string(batch) +
-                  " and are left out of every epoch");
+                  std::to_string(dataset.samples()) + " " + what + " samples make no whole batch of " +
+                  std::to_string(batch) + " and are left out of every epoch");
 }
 
 }  // namespace
@@ -332,12 +337,14 @@ StatusOr<FeedBatch> ReadFeedBatch(const OnnxModel& model, RunOptions& run) {
   for (const ModelValue& input : model.inputs()) {
     const auto feed = run.training.feeds.find(input.name);
     if (feed == run.training.feeds.end()) {
-      return UsageError("input '" + input.name + "' (" + input.type + ") is not fed; add --feed " + input.name + "=FILE");
+      return UsageError("input '" + input.name + "' (" + input.type + ") is not fed; add --feed " + input.name +
+                        "=FILE");
     }
     if (!feed->second.sample_shape.empty() && !run.batch_size) run.training.batch_size = feed->second.sample_shape[0];
   }
   if (!run.training.labels.empty() && run.training.feeds.count(run.training.labels) == 0) {
-    return UsageError("the labels '" + run.training.labels + "' are not fed; add --feed " + run.training.labels + "=FILE");
+    return UsageError("the labels '" + run.training.labels + "' are not fed; add --feed " + run.training.labels +
+                      "=FILE");
   }
   return batch;
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The data of a run: opens what --train, --val, --tokens and --feed name, casts it to what the model takes, and tells the
-// session what will be fed.
+// The data of a run: opens what --train, --val, --tokens and --feed name, casts it to what the model takes, and tells
+// the session what will be fed.
 #ifndef ONNXTRAIN_TOOLS_RUN_DATA_H_
 #define ONNXTRAIN_TOOLS_RUN_DATA_H_
 
@@ -23,9 +23,9 @@ struct RunData {
   std::vector<std::string> notes;
 };
 
-// Opens everything that is named. Fills run.training.feeds and, from the export's fixed batch, run.training.batch_size. Usage
-// for names that are no input, inputs that nothing feeds, and a batch size that contradicts the export; InvalidData for what
-// is wrong with the files.
+// Opens everything that is named. Fills run.training.feeds and, from the export's fixed batch, run.training.batch_size.
+// Usage for names that are no input, inputs that nothing feeds, and a batch size that contradicts the export;
+// InvalidData for what is wrong with the files.
 StatusOr<RunData> OpenRunData(const OnnxModel& model, RunOptions& run);
 
 // One batch given whole by --feed: the tensors by name, for `grad`. Fills run.training.feeds with whole shapes and

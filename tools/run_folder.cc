@@ -29,7 +29,8 @@ class LockedRunFolder : public RunFolder {
   std::string Inside(const std::string& name) const { return path_ + "/" + name; }
 
   Status WriteText(const std::string& name, const std::string& text) override {
-    return WriteFileAtomically(files_, Inside(name), [&](WritableFile& file) { return file.Append(std::string_view(text)); });
+    return WriteFileAtomically(files_, Inside(name),
+                               [&](WritableFile& file) { return file.Append(std::string_view(text)); });
   }
 
   std::string StoredConfig() const override {
@@ -51,7 +52,8 @@ class LockedRunFolder : public RunFolder {
     ASSIGN_OR_RETURN(const Checkpoint read, ReadCheckpoint(checkpoint));
     const nlohmann::json json = nlohmann::json::parse(read.metadata_json, nullptr, /*allow_exceptions=*/false);
     if (!json.is_object() || !json.contains("step") || !json.contains("epoch") || !json.contains("offset")) {
-      return InvalidDataError("'" + checkpoint + "/metadata.json' holds no step, epoch and offset: it was not written by train");
+      return InvalidDataError("'" + checkpoint +
+                              "/metadata.json' holds no step, epoch and offset: it was not written by train");
     }
     ResumePoint point;
     point.step = json["step"].get<int64_t>();
@@ -67,12 +69,9 @@ class LockedRunFolder : public RunFolder {
   }
 
   Status AppendStep(const StepLine& line) override {
-    std::vector<Metric> metrics{{"step", line.result.step},
-                                {"loss", line.result.loss},
-                                {"lr", line.result.learning_rate},
-                                {"grad_norm", line.result.grad_norm},
-                                {"samples", line.samples},
-                                {"step_ms", line.step_ms}};
+    std::vector<Metric> metrics{{"step", line.result.step},        {"loss", line.result.loss},
+                                {"lr", line.result.learning_rate}, {"grad_norm", line.result.grad_norm},
+                                {"samples", line.samples},         {"step_ms", line.step_ms}};
     if (!line.result.applied) metrics.push_back({"skipped", true});
     RETURN_IF_ERROR(metrics_->Write(metrics));
     return Scalars(line.result.step, {{"train/loss", static_cast<float>(line.result.loss)},
@@ -127,8 +126,8 @@ Status Discard(FileSystem& files, const std::string& path) {
   for (const std::string& name : names) {
     if (name.starts_with("events.out.tfevents.")) RETURN_IF_ERROR(files.Remove(path + "/" + name));
   }
-  for (const char* name : {"metrics.jsonl", "checkpoints", "model.onnx", "model.onnx.data", "plan.json", "nonfinite", "passes",
-                           kConfig}) {
+  for (const char* name :
+       {"metrics.jsonl", "checkpoints", "model.onnx", "model.onnx.data", "plan.json", "nonfinite", "passes", kConfig}) {
     RETURN_IF_ERROR(files.Remove(path + "/" + name));
   }
   return OkStatus();

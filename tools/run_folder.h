@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The run folder: config.json, metrics.jsonl, checkpoints/, model.onnx, plan.json, events.out.tfevents.*; locked while a run
-// uses it. Everything is written so that it appears whole or not at all, or line by line.
+// The run folder: config.json, metrics.jsonl, checkpoints/, model.onnx, plan.json, events.out.tfevents.*; locked while
+// a run uses it. Everything is written so that it appears whole or not at all, or line by line.
 #ifndef ONNXTRAIN_TOOLS_RUN_FOLDER_H_
 #define ONNXTRAIN_TOOLS_RUN_FOLDER_H_
 
@@ -29,7 +29,8 @@ struct StepLine {
 
 class RunFolder {
  public:
-  // A folder that already holds a run is Usage without `resume` or `overwrite`; one in use is Usage too. `files` is borrowed.
+  // A folder that already holds a run is Usage without `resume` or `overwrite`; one in use is Usage too. `files` is
+  // borrowed.
   static StatusOr<std::unique_ptr<RunFolder>> Open(FileSystem& files, const std::string& path, bool resume,
                                                    bool overwrite);
   virtual ~RunFolder() = default;

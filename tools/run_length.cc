@@ -26,15 +26,16 @@ StatusOr<int64_t> ResolveLength(RunOptions& run, const RunData& data) {
   const bool bounded = t.schedule == "linear" || t.schedule == "cosine" || t.schedule == "wsd";
   int64_t planned = run.max_steps.value_or(0);
   if (data.train) {
-    ASSIGN_OR_RETURN(const Sampler sampler, Sampler::Create(TrainSampler(run, *data.train, data.fixed_batch.has_value())));
+    ASSIGN_OR_RETURN(const Sampler sampler,
+                     Sampler::Create(TrainSampler(run, *data.train, data.fixed_batch.has_value())));
     planned = PlannedSteps(run, sampler.batches_per_epoch());
   } else if (bounded && !run.max_steps) {
     return UsageError("--schedule " + t.schedule + " needs the number of steps: give --max-steps, or training data");
   }
   t.max_steps = planned;
   if (t.warmup_steps > 0 && t.warmup_steps >= planned && (planned > 0 || bounded)) {
-    return UsageError("--warmup-steps " + std::to_string(t.warmup_steps) + " must be below the " + std::to_string(planned) +
-                      " steps of the run");
+    return UsageError("--warmup-steps " + std::to_string(t.warmup_steps) + " must be below the " +
+                      std::to_string(planned) + " steps of the run");
   }
   if (bounded && planned == 0) t.schedule = "constant";  // nothing will be run
   return planned;

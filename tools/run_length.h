@@ -16,9 +16,9 @@ int64_t PlannedSteps(const RunOptions& run, int64_t steps_per_epoch);
 // `whole_batches`: the export fixes the batch, so partial ones cannot be had.
 SamplerOptions TrainSampler(const RunOptions& run, const Dataset& train, bool whole_batches);
 
-// The planned number of steps, which schedules need: put into run.training.max_steps. Without training data --max-steps, or 0
-// where that is not given. Usage for a warm-up that is not below it, and for a schedule with an end and no length;
-// InvalidData for data that gives no step.
+// The planned number of steps, which schedules need: put into run.training.max_steps. Without training data
+// --max-steps, or 0 where that is not given. Usage for a warm-up that is not below it, and for a schedule with an end
+// and no length; InvalidData for data that gives no step.
 StatusOr<int64_t> ResolveLength(RunOptions& run, const RunData& data);
 
 }  // namespace onnxtrain

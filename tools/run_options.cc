@@ -119,14 +119,16 @@ void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> loss
   o.Choice("dropout", &t.dropout, {"as-exported", "on", "off"}, "Dropout");
   o.Flag("untie", &t.untie, "train tensors apart that the exporter merged because they were equal");
   o.String("init-weights", &run.init_weights, "FILE", "weights by name: safetensors or npz");
-  o.Custom("dim", "NAME=K", "binds a symbolic dimension",
-           [&t](const std::string& value) { return SetDim(t.dims, value); }, /*repeats=*/true);
+  o.Custom(
+      "dim", "NAME=K", "binds a symbolic dimension", [&t](const std::string& value) { return SetDim(t.dims, value); },
+      /*repeats=*/true);
 }
 
 // A flag of the interface that this build does not have.
 void AddRefused(OptionSet& o, const char* name, const char* why, const char* metavar) {
   // Without help text the option is known, refused with its reason, and not listed.
-  o.Custom(name, metavar, "", [why](const std::string&) { return UsageError(std::string(why) + ": not part of this build"); });
+  o.Custom(name, metavar, "",
+           [why](const std::string&) { return UsageError(std::string(why) + ": not part of this build"); });
 }
 
 }  // namespace
@@ -152,8 +154,9 @@ void AddOptimizerOptions(OptionSet& o, RunOptions& run) {
   o.Double("eps", &t.eps, "X", "of adam, adamw (1e-8) and adagrad (1e-10)", {0, true});
   o.Double("weight-decay", &t.weight_decay, "X", "0; adamw 0.01");
   o.Strings("no-decay", &t.no_decay, "GLOB", "no weight decay for matches, or for 'rank<2'");
-  o.Custom("param-group", "'GLOB:lr=..,weight-decay=..'", "own settings for matching parameters; the first match wins",
-           [&t](const std::string& value) { return AddGroup(t.groups, value); }, /*repeats=*/true);
+  o.Custom(
+      "param-group", "'GLOB:lr=..,weight-decay=..'", "own settings for matching parameters; the first match wins",
+      [&t](const std::string& value) { return AddGroup(t.groups, value); }, /*repeats=*/true);
   o.Double("clip-grad", &t.clip_grad, "NORM", "clips the global 2-norm of the gradient");
   o.Choice("schedule", &t.schedule, {"constant", "linear", "cosine", "step", "wsd"}, "of the learning rate");
   o.Int("warmup-steps", &t.warmup_steps, "N", "linear warm-up", 0);
@@ -166,7 +169,8 @@ void AddOptimizerOptions(OptionSet& o, RunOptions& run) {
 void AddLengthOptions(OptionSet& o, RunOptions& run) {
   o.Section("Length");
   o.Custom("epochs", "E", "passes over the data (1)", OptionalInt<int64_t>(&run.epochs, 1));
-  o.Custom("max-steps", "N", "steps from the start of the run; repeats the data", OptionalInt<int64_t>(&run.max_steps, 0));
+  o.Custom("max-steps", "N", "steps from the start of the run; repeats the data",
+           OptionalInt<int64_t>(&run.max_steps, 0));
   o.Flag("drop-last", &run.drop_last, "leave out the last, partial batch of an epoch");
   o.Flag("no-shuffle", &run.no_shuffle, "samples in the order of the file");
   o.Flag("deterministic", &run.deterministic, "the same bits every time; always so here");
@@ -193,11 +197,12 @@ void AddBatchOptions(OptionSet& o, RunOptions& run) {
     t.overlap = value == "on";
     return OkStatus();
   });
-  o.Custom("reduce", "sum|mean", "mean; sum multiplies the gradient by the ranks", [&t](const std::string& value) -> Status {
-    if (value != "sum" && value != "mean") return UsageError("must be one of sum|mean, found '" + value + "'");
-    t.reduce_sum = value == "sum";
-    return OkStatus();
-  });
+  o.Custom("reduce", "sum|mean", "mean; sum multiplies the gradient by the ranks",
+           [&t](const std::string& value) -> Status {
+             if (value != "sum" && value != "mean") return UsageError("must be one of sum|mean, found '" + value + "'");
+             t.reduce_sum = value == "sum";
+             return OkStatus();
+           });
   AddRefused(o, "sync-bn", "BatchNormalization over the global batch", "");
   o.Int("timeout", &t.timeout_seconds, "S", "seconds a rank waits for the others (600)", 1);
   o.Custom("threads", "T", "compute threads, shared by the ranks", IntInto(&t.threads, 1));
@@ -232,11 +237,12 @@ void AddDataOptions(OptionSet& o, RunOptions& run) {
   o.Strings("val-tokens", &run.val_tokens, "GLOB", "token files for validation");
   o.Int("seq-len", &run.seq_len, "T", "tokens of a sample", 1);
   o.String("tokens-to", &run.tokens_to, "IDX[,TARGETS]", "inputs that take tokens and targets");
-  o.Custom("target-shift", "0|1", "0 for graphs that shift the targets themselves (1)", [&run](const std::string& value) -> Status {
-    if (value != "0" && value != "1") return UsageError("must be one of 0|1, found '" + value + "'");
-    run.target_shift = value[0] - '0';
-    return OkStatus();
-  });
+  o.Custom("target-shift", "0|1", "0 for graphs that shift the targets themselves (1)",
+           [&run](const std::string& value) -> Status {
+             if (value != "0" && value != "1") return UsageError("must be one of 0|1, found '" + value + "'");
+             run.target_shift = value[0] - '0';
+             return OkStatus();
+           });
 }
 
 void AddRunningOptions(OptionSet& o, RunOptions& run) {

@@ -19,13 +19,13 @@ struct RunOptions {
   std::string init_weights;
 
   // Data: see docs/training.md.
-  std::vector<std::string> train;       // NAME=FILE[:MAP] or FILE.npz
+  std::vector<std::string> train;  // NAME=FILE[:MAP] or FILE.npz
   std::vector<std::string> val;
-  std::vector<std::string> feed;        // NAME=FILE, FILE.npz or NAME=[[...]]
-  std::vector<std::string> tokens;      // globs
+  std::vector<std::string> feed;    // NAME=FILE, FILE.npz or NAME=[[...]]
+  std::vector<std::string> tokens;  // globs
   std::vector<std::string> val_tokens;
   int64_t seq_len = 0;
-  std::string tokens_to;                // IDX[,TARGETS]
+  std::string tokens_to;  // IDX[,TARGETS]
   int64_t target_shift = 1;
 
   // Length and order.
@@ -62,7 +62,7 @@ struct RunOptions {
 };
 
 // Declares groups of options. A command takes those that apply to it.
-void AddModelOptions(OptionSet& options, RunOptions& run);      // MODEL, loss, what trains, --dim
+void AddModelOptions(OptionSet& options, RunOptions& run);  // MODEL, loss, what trains, --dim
 // The same for `grad`, whose losses include sum, mean and l2 of any value.
 void AddGradientLossOptions(OptionSet& options, RunOptions& run);
 void AddOptimizerOptions(OptionSet& options, RunOptions& run);  // optimizer, schedule, groups
@@ -75,9 +75,9 @@ void AddOutputOptions(OptionSet& options, RunOptions& run);     // --json, --qui
 // All that a training run is made of but its run folder: what inspect, check, build, plan and eval share with train.
 void AddTrainingOptions(OptionSet& options, RunOptions& run);
 
-// What needs several options to be judged: an option that the chosen optimizer, schedule or loss does not use, batch against
-// global batch, warm-up against length. Usage errors. Fills training.batch_size from batch_size or global_batch_size; a
-// fixed batch of the export is applied later, when the model is known.
+// What needs several options to be judged: an option that the chosen optimizer, schedule or loss does not use, batch
+// against global batch, warm-up against length. Usage errors. Fills training.batch_size from batch_size or
+// global_batch_size; a fixed batch of the export is applied later, when the model is known.
 Status CheckTogether(const OptionSet& options, RunOptions& run);
 
 // Defaults of the optimizer where the user gave none, for messages and config.json.

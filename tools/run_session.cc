@@ -33,7 +33,8 @@ StatusOr<std::vector<NamedTensor>> ReadWeights(const OnnxModel& model, const std
 Status CheckConstant(const OnnxModel& model, const std::string& name, const Tensor& tensor) {
   ASSIGN_OR_RETURN(const Tensor original, model.Initializer(name));
   if (original.Identical(tensor)) return OkStatus();
-  return InvalidDataError("--init-weights: '" + name + "' is a constant of the graph in this run (`inspect` says why) and has other values");
+  return InvalidDataError("--init-weights: '" + name +
+                          "' is a constant of the graph in this run (`inspect` says why) and has other values");
 }
 
 }  // namespace
@@ -63,7 +64,8 @@ StatusOr<std::unique_ptr<LocalSession>> CreateSession(OnnxModel model, const Run
 StatusOr<OnnxModel> LoadModelFor(const RunOptions& run, Console& console) {
   ASSIGN_OR_RETURN(OnnxModel model, LoadModelArgument(run.model[0]));
   if (!run.training.untie) return model;
-  for (const std::string& name : model.Untie()) console.Note("note: --untie changes the model: '" + name + "' is a tensor of its own");
+  for (const std::string& name : model.Untie())
+    console.Note("note: --untie changes the model: '" + name + "' is a tensor of its own");
   return model;
 }
 

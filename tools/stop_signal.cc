@@ -32,10 +32,14 @@ int StopSignal::received() const { return received_signal; }
 
 std::string StopSignal::name() const {
   switch (received_signal) {
-    case SIGINT: return "SIGINT";
-    case SIGTERM: return "SIGTERM";
-    case SIGUSR1: return "SIGUSR1";
-    default: return "";
+    case SIGINT:
+      return "SIGINT";
+    case SIGTERM:
+      return "SIGTERM";
+    case SIGUSR1:
+      return "SIGUSR1";
+    default:
+      return "";
   }
 }
 

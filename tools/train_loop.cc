@@ -31,7 +31,8 @@ std::string StepName(int64_t step) {
 }  // namespace
 
 Status TrainLoop::Prepare(const ResumePoint& start) {
-  ASSIGN_OR_RETURN(batches_, BatchFeeds::Create(*data_.train, TrainSampler(run_, *data_.train, data_.fixed_batch.has_value())));
+  ASSIGN_OR_RETURN(batches_,
+                   BatchFeeds::Create(*data_.train, TrainSampler(run_, *data_.train, data_.fixed_batch.has_value())));
   if (data_.val) {
     ASSIGN_OR_RETURN(evaluation_, Evaluation::Create(*data_.val, run_.training.batch_size * run_.training.ranks,
                                                      data_.fixed_batch.has_value()));
@@ -50,8 +51,8 @@ StatusOr<TrainSummary> TrainLoop::Run(const ResumePoint& from) {
   RETURN_IF_ERROR(WriteTrace());
   RETURN_IF_ERROR(Save());
   if (stop_.received() != 0) {
-    console_.Note(stop_.name() + ": stopped after step " + std::to_string(step_) + " and saved; go on with --resume --out " +
-                  folder_.path());
+    console_.Note(stop_.name() + ": stopped after step " + std::to_string(step_) +
+                  " and saved; go on with --resume --out " + folder_.path());
     summary_.exit_code = stop_.exit_code();
   }
   summary_.steps = step_;
@@ -147,8 +148,8 @@ Status TrainLoop::EndNotFinite(const std::string& what, const Status& cause) {
     RETURN_IF_ERROR(WriteNpz(files, file, std::span<const NamedTensor>(rows)));
   }
   return NonFiniteError("step " + std::to_string(step_) + ": " + what + "; nothing was updated" +
-                        (cause.ok() ? "" : "; " + cause.message()) + ". State and batch are saved: " + summary_.checkpoint +
-                        ", " + folder);
+                        (cause.ok() ? "" : "; " + cause.message()) +
+                        ". State and batch are saved: " + summary_.checkpoint + ", " + folder);
 }
 
 Status TrainLoop::WriteTrace() {
@@ -156,8 +157,8 @@ Status TrainLoop::WriteTrace() {
   trace_written_ = true;
   const std::string json = TraceJson(session_.trace(), session_.stream_names());
   PosixFileSystem files;
-  RETURN_IF_ERROR(WriteFileAtomically(files, run_.trace,
-                                      [&](WritableFile& file) { return file.Append(std::string_view(json)); }));
+  RETURN_IF_ERROR(
+      WriteFileAtomically(files, run_.trace, [&](WritableFile& file) { return file.Append(std::string_view(json)); }));
   console_.Note("timeline of steps 2 to 4: " + run_.trace);
   return OkStatus();
 }

@@ -37,8 +37,8 @@ class TrainLoop {
   TrainLoop(RunOptions& run, RunData& data, LocalSession& session, RunFolder& folder, Console& console)
       : run_(run), data_(data), session_(session), folder_(folder), console_(console) {}
 
-  // Starts where a checkpoint says, or at the beginning. NonFinite, InvalidData and errors of the file system end the run with what was
-  // reached saved.
+  // Starts where a checkpoint says, or at the beginning. NonFinite, InvalidData and errors of the file system end the
+  // run with what was reached saved.
   StatusOr<TrainSummary> Run(const ResumePoint& start);
 
  private:

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Bad input gets a message that says what, where and what to do, and the right exit code, and nothing is lost: one table,
-// run against the real binary.
+// Bad input gets a message that says what, where and what to do, and the right exit code, and nothing is lost: one
+// table, run against the real binary.
 #include <gtest/gtest.h>
 #include <onnx/onnx_pb.h>
 
@@ -86,7 +86,9 @@ void WriteNested(Stage& stage) {
   stage.command_line.folder().Write("nested.onnx", wrap(0x3a, bytes));
 }
 
-void WriteGarbage(Stage& stage) { stage.command_line.folder().Write("garbage.onnx", "this is no model, whatever it is\n"); }
+void WriteGarbage(Stage& stage) {
+  stage.command_line.folder().Write("garbage.onnx", "this is no model, whatever it is\n");
+}
 
 std::string Numbers(int count) {
   std::string text = "0";
@@ -96,10 +98,11 @@ std::string Numbers(int count) {
 
 // 16 KiB of weights: a checkpoint is larger than everything else that a run writes, and than the limit set here.
 void TrainWideTwoSteps(Stage& stage) {
-  stage.command_line.folder().Write(
-      "wide.onnxtxt", "<ir_version: 8, opset_import: [\"\" : 17]>\nwide (float[batch,4] x) => (float[batch,64] y)\n<float[4,64] first = {" +
-                          Numbers(4 * 64) + "}, float[64,64] second = {" + Numbers(64 * 64) +
-                          "}>\n{\n  hidden = MatMul (x, first)\n  y = MatMul (hidden, second)\n}\n");
+  stage.command_line.folder().Write("wide.onnxtxt",
+                                    "<ir_version: 8, opset_import: [\"\" : 17]>\nwide (float[batch,4] x) => "
+                                    "(float[batch,64] y)\n<float[4,64] first = {" +
+                                        Numbers(4 * 64) + "}, float[64,64] second = {" + Numbers(64 * 64) +
+                                        "}>\n{\n  hidden = MatMul (x, first)\n  y = MatMul (hidden, second)\n}\n");
   stage.command_line.RunOk(Words("train {d}/wide.onnxtxt") + kData + kOut + Words("--max-steps 2"));
   stage.options.file_size_limit = 30000;
 }
@@ -138,50 +141,139 @@ std::vector<BadInput> Table() {
       // The model.
       {"ModelMissing", Words("inspect {d}/none.onnx"), 2, {"no file", "none.onnx"}},
       {"ModelFolderWithoutModel", Words("inspect {d}"), 2, {"holds no model.onnx"}},
-      {"ModelGarbage", Words("inspect {d}/garbage.onnx"), 3, {"garbage.onnx", "not an ONNX model", "byte"}, WriteGarbage},
-      {"ModelTruncated", Words("inspect {d}/truncated.onnx"), 3, {"truncated.onnx", "past the end", "byte"}, WriteTruncated},
+      {"ModelGarbage",
+       Words("inspect {d}/garbage.onnx"),
+       3,
+       {"garbage.onnx", "not an ONNX model", "byte"},
+       WriteGarbage},
+      {"ModelTruncated",
+       Words("inspect {d}/truncated.onnx"),
+       3,
+       {"truncated.onnx", "past the end", "byte"},
+       WriteTruncated},
       {"ModelNested", Words("inspect {d}/nested.onnx"), 3, {"nested.onnx"}, WriteNested},
-      {"ExternalDataOutside", Words("inspect {d}/external.onnx"), 3, {"external.onnx", "weight", "../secret.bin"}, WriteExternal},
-      {"NoGradientRules", Words("check {m}/no_gradient.onnxtxt"), 3, {"2 operators", "Hardmax", "LpNormalization", "--freeze"}},
+      {"ExternalDataOutside",
+       Words("inspect {d}/external.onnx"),
+       3,
+       {"external.onnx", "weight", "../secret.bin"},
+       WriteExternal},
+      {"NoGradientRules",
+       Words("check {m}/no_gradient.onnxtxt"),
+       3,
+       {"2 operators", "Hardmax", "LpNormalization", "--freeze"}},
       {"LossMissing", Words("check {m}/classifier.onnxtxt"), 3, {"--loss", "logits: float[32,3]"}},
-      {"LossNotScalar", Words("grad {m}/classifier.onnxtxt --feed {d}/batch.npz --loss-on logits"), 3, {"logits", "float[8,3]", "--loss"}},
-      {"LossOnUnknown", Words("check {m}/classifier.onnxtxt --loss ce --labels labels --loss-on hiden"), 2, {"hiden", "did you mean 'hidden'"}},
+      {"LossNotScalar",
+       Words("grad {m}/classifier.onnxtxt --feed {d}/batch.npz --loss-on logits"),
+       3,
+       {"logits", "float[8,3]", "--loss"}},
+      {"LossOnUnknown",
+       Words("check {m}/classifier.onnxtxt --loss ce --labels labels --loss-on hiden"),
+       2,
+       {"hiden", "did you mean 'hidden'"}},
       {"NothingTrains", Train(kData, Words("--freeze *")), 3, {"nothing trains", "fc1_weight", "--freeze"}},
       {"FrozenByName", Train(kData, Words("--trainable fc3*")), 2, {"--trainable", "fc3*", "fc1_weight"}},
       {"BatchNormMissing", Train(kData, Words("--bn train")), 3, {"--bn train"}},
       {"DimUnbound", Words("plan {m}/token_classifier.onnxtxt"), 2, {"time", "tokens", "--dim"}},
       {"DimUnknown", Words("plan {m}/token_classifier.onnxtxt --dim tine=4"), 2, {"tine", "did you mean 'time'"}},
       // Feeds and data.
-      {"FeedMissing", Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]]"), 2, {"labels", "int64[batch]", "--feed"}},
+      {"FeedMissing",
+       Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]]"),
+       2,
+       {"labels", "int64[batch]", "--feed"}},
       {"FeedUnknown", Words("grad {m}/classifier_loss.onnxtxt --feed y=[1] --feed {d}/batch.npz"), 2, {"no input 'y'"}},
-      {"FeedShape", Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3]] --feed labels=[1]"), 4, {"'x'", "float[batch,4]", "float[1,3]"}},
-      {"FeedFraction", Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]] --feed labels=[1.5]"), 4, {"labels", "int64"}},
-      {"FeedSyntax", Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4] --feed labels=[1]"), 4, {"'x'", "byte"}},
-      {"FeedLabelOutside", Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]] --feed labels=[3]"), 4, {"label", "out of range"}},
+      {"FeedShape",
+       Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3]] --feed labels=[1]"),
+       4,
+       {"'x'", "float[batch,4]", "float[1,3]"}},
+      {"FeedFraction",
+       Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]] --feed labels=[1.5]"),
+       4,
+       {"labels", "int64"}},
+      {"FeedSyntax",
+       Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4] --feed labels=[1]"),
+       4,
+       {"'x'", "byte"}},
+      {"FeedLabelOutside",
+       Words("grad {m}/classifier_loss.onnxtxt --feed x=[[1,2,3,4]] --feed labels=[3]"),
+       4,
+       {"label", "out of range"}},
       {"DataMissing", Train(x_from("none.npy")), 4, {"none.npy"}},
       {"DataType", Train(x_from("x64.npy")), 4, {"x64.npy", "expected float", "found double", "f32"}},
       {"DataRank", Train(x_from("x_cube.npy")), 4, {"'x'", "float[batch,4]", "float[32,2,2]"}},
       {"DataShape", Train(x_from("x_wide.npy")), 4, {"'x'", "float[batch,4]", "float[32,5]"}},
-      {"DataCounts", Train(kLabels + Words("--train x={d}/x.npy --train labels={d}/y_short.npy")), 4, {"50 samples", "40"}},
+      {"DataCounts",
+       Train(kLabels + Words("--train x={d}/x.npy --train labels={d}/y_short.npy")),
+       4,
+       {"50 samples", "40"}},
       {"DataFeedMissing", Train(kLabels + Words("--train x={d}/x.npy")), 2, {"labels", "not fed", "--train"}},
-      {"DataNameUnknown", Train(kLabels + Words("--train x={d}/x.npy --train lables={d}/y.npy")), 2, {"lables", "did you mean 'labels'"}},
+      {"DataNameUnknown",
+       Train(kLabels + Words("--train x={d}/x.npy --train lables={d}/y.npy")),
+       2,
+       {"lables", "did you mean 'labels'"}},
       {"DataShorterThanBatch", Train(kData, Words("--batch-size 64 --drop-last")), 4, {"no step", "50 samples", "64"}},
-      {"DataShorterThanFixedBatch", Words("train {m}/fixed_batch.onnxtxt --ranks 7 --train x={d}/x.npy --train labels={d}/y.npy") + kOut, 4, {"no step", "50 samples", "56"}},
-      {"FixedBatch", Words("train {m}/fixed_batch.onnxtxt --batch-size 4 --train x={d}/x.npy --train labels={d}/y.npy") + kOut, 2, {"--batch-size 4", "fixes the batch at 8"}},
-      {"LabelOutside", Train(labels_from("y_outside.npy")), 4, {"step 2", "[rank 0]", "label", "out of range"}, nullptr, 2},
-      {"TokenOutside", Words("train {m}/token_classifier.onnxtxt --tokens {d}/tokens_outside.bin --seq-len 8") + kOut, 4, {"tokens_outside.bin", "below 8"}, nullptr, 0},
-      {"TokenFilesNone", Words("train {m}/token_classifier.onnxtxt --tokens {d}/token_*.bin --seq-len 8") + kOut, 2, {"token_*.bin", "did you mean", "tokens.bin"}},
-      {"NotFinite", Train(kLabels + Words("--train x={d}/x_nan.npy --train labels={d}/y.npy --no-shuffle --batch-size 8 --ranks 2")), 5,
-       {"step 2", "[rank 1]", "'x'", "NaN", "'hidden'", "Gemm", "nonfinite"}, nullptr, 2},
-      {"NotFiniteChecked", Train(kLabels + Words("--train x={d}/x_nan.npy --train labels={d}/y.npy --no-shuffle --batch-size 8 --nan-check")), 5,
-       {"step 5", "'hidden'", "Gemm"}, nullptr, 5},
+      {"DataShorterThanFixedBatch",
+       Words("train {m}/fixed_batch.onnxtxt --ranks 7 --train x={d}/x.npy --train labels={d}/y.npy") + kOut,
+       4,
+       {"no step", "50 samples", "56"}},
+      {"FixedBatch",
+       Words("train {m}/fixed_batch.onnxtxt --batch-size 4 --train x={d}/x.npy --train labels={d}/y.npy") + kOut,
+       2,
+       {"--batch-size 4", "fixes the batch at 8"}},
+      {"LabelOutside",
+       Train(labels_from("y_outside.npy")),
+       4,
+       {"step 2", "[rank 0]", "label", "out of range"},
+       nullptr,
+       2},
+      {"TokenOutside",
+       Words("train {m}/token_classifier.onnxtxt --tokens {d}/tokens_outside.bin --seq-len 8") + kOut,
+       4,
+       {"tokens_outside.bin", "below 8"},
+       nullptr,
+       0},
+      {"TokenFilesNone",
+       Words("train {m}/token_classifier.onnxtxt --tokens {d}/token_*.bin --seq-len 8") + kOut,
+       2,
+       {"token_*.bin", "did you mean", "tokens.bin"}},
+      {"NotFinite",
+       Train(kLabels + Words("--train x={d}/x_nan.npy --train labels={d}/y.npy --no-shuffle --batch-size 8 --ranks 2")),
+       5,
+       {"step 2", "[rank 1]", "'x'", "NaN", "'hidden'", "Gemm", "nonfinite"},
+       nullptr,
+       2},
+      {"NotFiniteChecked",
+       Train(kLabels +
+             Words("--train x={d}/x_nan.npy --train labels={d}/y.npy --no-shuffle --batch-size 8 --nan-check")),
+       5,
+       {"step 5", "'hidden'", "Gemm"},
+       nullptr,
+       5},
       // The run folder.
       {"FolderHoldsRun", Train(kData), 2, {"already holds a run", "--resume", "--overwrite"}, TrainTwoSteps, 2},
       {"FolderInUse", Train({}, Words("--resume --max-steps 4")), 2, {"in use by process"}, LockRun, 2},
-      {"GlobalBatchChanged", Train({}, Words("--resume --batch-size 7")), 2, {"global batch of 32", "--override"}, TrainTwoSteps, 2},
-      {"CheckpointDamaged", Train({}, Words("--resume --max-steps 4")), 4, {"step-00000002", "state.safetensors"}, DamageCheckpoint},
-      {"DiskFull", Words("train {d}/wide.onnxtxt --resume --max-steps 4") + kOut, 1, {"disk full", "state.safetensors"}, TrainWideTwoSteps, 2},
-      {"StepMissing", Words("export {d}/run --step 1 -o {d}/out.onnx"), 2, {"no checkpoint of step 1", "it has 2"}, TrainTwoSteps, 2},
+      {"GlobalBatchChanged",
+       Train({}, Words("--resume --batch-size 7")),
+       2,
+       {"global batch of 32", "--override"},
+       TrainTwoSteps,
+       2},
+      {"CheckpointDamaged",
+       Train({}, Words("--resume --max-steps 4")),
+       4,
+       {"step-00000002", "state.safetensors"},
+       DamageCheckpoint},
+      {"DiskFull",
+       Words("train {d}/wide.onnxtxt --resume --max-steps 4") + kOut,
+       1,
+       {"disk full", "state.safetensors"},
+       TrainWideTwoSteps,
+       2},
+      {"StepMissing",
+       Words("export {d}/run --step 1 -o {d}/out.onnx"),
+       2,
+       {"no checkpoint of step 1", "it has 2"},
+       TrainTwoSteps,
+       2},
       {"InterruptInt", endless, 130, {"SIGINT", "saved", "--resume"}, InterruptThirdStep<SIGINT>, kWhatWasFinished},
       {"InterruptTerm", endless, 143, {"SIGTERM", "saved", "--resume"}, InterruptThirdStep<SIGTERM>, kWhatWasFinished},
       {"InterruptUsr1", endless, 138, {"SIGUSR1", "saved", "--resume"}, InterruptThirdStep<SIGUSR1>, kWhatWasFinished},
@@ -213,7 +305,8 @@ TEST_P(BadInputTest, GetsItsMessageAndNothingIsLost) {
   if (HasFatalFailure()) return;
   const CommandResult result = command_line_.Run(bad.arguments, stage.options);
   EXPECT_EQ(result.exit_code, bad.exit_code) << result.err;
-  for (const std::string& word : bad.words) EXPECT_NE(result.err.find(word), std::string::npos) << word << " in:\n" << result.err;
+  for (const std::string& word : bad.words)
+    EXPECT_NE(result.err.find(word), std::string::npos) << word << " in:\n" << result.err;
   if (bad.checkpoint != kNone) ExpectCheckpoint(bad.checkpoint);
 }
 
@@ -229,7 +322,8 @@ TEST(NotFiniteBatch, IsReadyForGrad) {
   EXPECT_EQ(NamesIn(command_line.Path("run/nonfinite")),
             (std::vector<std::string>{"step-00000002.rank-0.npz", "step-00000002.rank-1.npz"}));
   EXPECT_NE(LinesOf(command_line.Path("run/metrics.jsonl")).back().find("\"loss\":\"NaN\""), std::string::npos);
-  const CommandResult good = command_line.Run(Words("grad {d}/run --feed {d}/run/nonfinite/step-00000002.rank-0.npz") + kLabels);
+  const CommandResult good =
+      command_line.Run(Words("grad {d}/run --feed {d}/run/nonfinite/step-00000002.rank-0.npz") + kLabels);
   EXPECT_EQ(good.exit_code, 0) << good.err;
   const CommandResult bad = command_line.Run(
       Words("grad {d}/run --feed {d}/run/nonfinite/step-00000002.rank-1.npz --out {d}/g.npz") + kLabels);

@@ -58,7 +58,9 @@ std::string Tokens(size_t count, uint16_t below) {
 
 void WriteFixtures(const TemporaryFolder& folder) {
   PosixFileSystem files;
-  const auto write = [&](const char* name, const Tensor& tensor) { ASSERT_OK(WriteNpy(files, folder.Path(name), tensor)); };
+  const auto write = [&](const char* name, const Tensor& tensor) {
+    ASSERT_OK(WriteNpy(files, folder.Path(name), tensor));
+  };
   const Tensor x = Features({kSamples, kFeatures});
   write("x.npy", x);
   write("y.npy", Labels(kSamples));
@@ -137,7 +139,8 @@ int WaitFor(pid_t process, const CommandOptions& options) {
 CommandLine::CommandLine() { WriteFixtures(folder_); }
 
 std::string CommandLine::Expand(std::string text) const {
-  const std::pair<std::string, std::string> names[] = {{"{m}", ONNXTRAIN_TEST_DATA_DIR "/models"}, {"{d}", folder_.path()}};
+  const std::pair<std::string, std::string> names[] = {{"{m}", ONNXTRAIN_TEST_DATA_DIR "/models"},
+                                                       {"{d}", folder_.path()}};
   for (const auto& [name, path] : names) {
     for (size_t at = text.find(name); at != std::string::npos; at = text.find(name, at + path.size())) {
       text.replace(at, name.size(), path);
@@ -200,7 +203,8 @@ std::vector<std::string> LinesOf(const std::string& path) {
 std::vector<std::string> NamesIn(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code error;
-  for (const auto& entry : std::filesystem::directory_iterator(folder, error)) names.push_back(entry.path().filename().string());
+  for (const auto& entry : std::filesystem::directory_iterator(folder, error))
+    names.push_back(entry.path().filename().string());
   std::sort(names.begin(), names.end());
   return names;
 }

@@ -26,7 +26,8 @@ struct CommandResult {
   std::string err;
 };
 
-// `arguments` as typed. In them and in the environment "{m}" is the folder of model fixtures, "{d}" the temporary folder.
+// `arguments` as typed. In them and in the environment "{m}" is the folder of model fixtures, "{d}" the temporary
+// folder.
 class CommandLine {
  public:
   // Writes x.npy, y.npy and the like: see the source.

@@ -37,8 +37,8 @@ class OptionSetTest : public ::testing::Test {
 };
 
 TEST_F(OptionSetTest, ReadsEveryWayToWriteAnOption) {
-  ASSERT_OK(options_.Parse({"model.onnx", "--some_flag", "--count=3", "--rate", "0", "--limit", "inf", "--kind", "fancy", "--glob",
-                            "a*", "--glob=b=c"}));
+  ASSERT_OK(options_.Parse({"model.onnx", "--some_flag", "--count=3", "--rate", "0", "--limit", "inf", "--kind",
+                            "fancy", "--glob", "a*", "--glob=b=c"}));
   EXPECT_TRUE(targets_.flag);
   EXPECT_EQ(targets_.count, 3);
   EXPECT_EQ(targets_.rate, 0);
@@ -81,7 +81,8 @@ TEST_F(OptionSetTest, RefusesWhatItDoesNotKnow) {
 TEST_F(OptionSetTest, CommandLineWinsOverConfiguration) {
   const TemporaryFolder folder;
   const std::string file = folder.Write(
-      "run.json", R"({"model": "of-file", "derived": 7, "count": 5, "some_flag": true, "rate": 0.25, "glob": ["x", "y"], "kind": null})");
+      "run.json",
+      R"({"model": "of-file", "derived": 7, "count": 5, "some_flag": true, "rate": 0.25, "glob": ["x", "y"], "kind": null})");
   ASSERT_OK(options_.Parse({"--config", file, "--count", "9"}));
   EXPECT_EQ(targets_.model, std::vector<std::string>{"of-file"});
   EXPECT_EQ(targets_.count, 9);
@@ -103,8 +104,9 @@ TEST_F(OptionSetTest, ConfigurationIsCheckedLikeTheCommandLine) {
 }
 
 TEST_F(OptionSetTest, HelpStaysInside100Columns) {
-  options_.Flag("long", &targets_.flag,
-                "a description that goes on and on, well behind the place where a line of a terminal ends, so that it is broken");
+  options_.Flag(
+      "long", &targets_.flag,
+      "a description that goes on and on, well behind the place where a line of a terminal ends, so that it is broken");
   ASSERT_OK(options_.Parse({"--help"}));
   EXPECT_TRUE(options_.help_wanted());
   const std::string help = options_.Help("train", "trains");
