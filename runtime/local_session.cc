@@ -274,7 +274,11 @@ Status LocalSession::CheckFaults(const Submission& submission) const {
   const Graph& graph = *submission.planned->graph;
   const Tensor* status = FindFetched(graph, submission.fetched, "status");
   if (status == nullptr || status->IntAt(0) == 0) return OkStatus();
-  const Status fault = DescribeFault(static_cast<uint64_t>(status->IntAt(0)), graph);
+  const auto fed = [&](const Value* input) -> const std::byte* {
+    const auto found = std::find(graph.inputs().begin(), graph.inputs().end(), input);
+    return found == graph.inputs().end() ? nullptr : submission.feeds[static_cast<size_t>(found - graph.inputs().begin())];
+  };
+  const Status fault = DescribeFault(static_cast<uint64_t>(status->IntAt(0)), graph, fed);
   return options_.ranks == 1 ? fault : fault.Prepend("[rank " + std::to_string(submission.rank) + "]");
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/node_runner.h"
 
+#include <algorithm>
 #include <cstring>
+#include <optional>
+#include <string_view>
 
 #include "graph/op_registry.h"
 
@@ -15,24 +18,79 @@ std::byte* Align(std::vector<std::byte>& workspace) {
   return workspace.data() + (kWorkspaceAlignment - address % kWorkspaceAlignment) % kWorkspaceAlignment;
 }
 
+// The graph input whose elements `value` holds in the same order; null when something was computed.
+const Value* FedFrom(const Value* value) {
+  constexpr std::string_view kKeepElements[] = {"Reshape", "Flatten", "Squeeze", "Unsqueeze", "Cast", "Identity"};
+  while (value != nullptr && value->producer() != nullptr) {
+    const std::string& op = value->producer()->op();
+    if (std::find(std::begin(kKeepElements), std::end(kKeepElements), op) == std::end(kKeepElements)) return nullptr;
+    value = value->producer()->input(0);
+  }
+  return value != nullptr && value->kind() == ValueKind::kInput ? value : nullptr;
+}
+
+// What the labels or indices of a node may be.
+struct AllowedRange {
+  int64_t least = 0;
+  int64_t most = 0;
+  std::optional<int64_t> ignored;
+  bool Holds(int64_t number) const { return (number >= least && number <= most) || number == ignored; }
+  std::string Text() const {
+    return std::to_string(least) + " .. " + std::to_string(most) + (ignored ? " or " + std::to_string(*ignored) : "");
+  }
+};
+
+std::optional<AllowedRange> RangeOf(const Node& node, DeviceFault fault) {
+  if (node.inputs().size() < 2 || node.input(0) == nullptr || node.input(1) == nullptr) return std::nullopt;
+  const Shape& shape = node.input(0)->type().shape;
+  if (fault == DeviceFault::kLabelOutOfRange && !IsFloating(node.input(1)->type().dtype) && shape.size() >= 2) {
+    AllowedRange range{0, shape[1] - 1, std::nullopt};
+    if (node.attributes().Has("ignore_index")) range.ignored = node.attributes().Int("ignore_index", 0);
+    return range;
+  }
+  if (fault != DeviceFault::kIndexOutOfRange || node.op() != "Gather") return std::nullopt;
+  const int64_t axis = node.attributes().Int("axis", 0);
+  const int64_t size = shape[static_cast<size_t>(axis < 0 ? axis + static_cast<int64_t>(shape.size()) : axis)];
+  return AllowedRange{-size, size - 1, std::nullopt};
+}
+
+// ": element 37 of 'labels' is 3, expected 0 .. 2", or "".
+std::string FirstOutside(const Node& node, DeviceFault fault, const FedBytes& fed) {
+  const std::optional<AllowedRange> range = RangeOf(node, fault);
+  const Value* input = range ? FedFrom(node.input(1)) : nullptr;
+  const std::byte* bytes = input != nullptr && fed ? fed(input) : nullptr;
+  if (bytes == nullptr || !IsInteger(input->type().dtype)) return "";
+  Tensor copy(input->type());
+  std::memcpy(copy.data(), bytes, copy.bytes());
+  for (int64_t i = 0; i < copy.elements(); ++i) {
+    if (range->Holds(copy.IntAt(i))) continue;
+    return ": element " + std::to_string(i) + " of '" + input->name() + "' (" + ToString(input->type()) + ") is " +
+           std::to_string(copy.IntAt(i)) + ", expected " + range->Text();
+  }
+  return "";
+}
+
 }  // namespace
 
-Status DescribeFault(uint64_t status_word, const Graph& graph) {
+Status DescribeFault(uint64_t status_word, const Graph& graph, const FedBytes& fed) {
   const auto fault = static_cast<DeviceFault>(status_word >> 32);
-  const uint64_t node = (status_word & 0xFFFFFFFFu) - 1;
+  const uint64_t number = (status_word & 0xFFFFFFFFu) - 1;
   std::string where = "a node";
+  std::string found;
   uint64_t index = 0;
   for (const std::unique_ptr<Node>& candidate : graph.nodes()) {
-    if (index++ == node) where = candidate->Describe();
+    if (index++ != number) continue;
+    where = candidate->Describe();
+    found = FirstOutside(*candidate, fault, fed);
   }
   switch (fault) {
     case DeviceFault::kLabelOutOfRange:
-      return InvalidDataError("label out of range at " + where +
-                              ": labels must be 0 .. classes-1 or the ignore index; check --labels and --ignore-index");
+      return InvalidDataError("label out of range at " + where + found +
+                              "; labels must be 0 .. classes-1 or the ignore index: check --labels and --ignore-index");
     case DeviceFault::kIndexOutOfRange:
-      return InvalidDataError("index out of range at " + where +
-                              ": an index input must lie inside the axis it selects from (an embedding has as many "
-                              "rows as its weight); check the data");
+      return InvalidDataError("index out of range at " + where + found +
+                              "; an index input must lie inside the axis it selects from (an embedding has as many "
+                              "rows as its weight): check the data");
     default: return NonFiniteError("a value that is not finite at " + where);
   }
 }
@@ -121,7 +179,8 @@ Status NodeRunner::Run(const Observer& observer) {
 }
 
 Status NodeRunner::CheckStatusWord(uint64_t word) const {
-  return word == 0 ? OkStatus() : DescribeFault(word, graph_);
+  if (word == 0) return OkStatus();
+  return DescribeFault(word, graph_, [this](const Value* input) { return values_.at(input).data(); });
 }
 
 void NodeRunner::ApplyUpdates() {

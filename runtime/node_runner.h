@@ -64,8 +64,12 @@ class NodeRunner {
   std::vector<Step> steps_;
 };
 
-// "rank 0: node ... read index out of range": the sentence for a status word, naming the node of the graph.
-Status DescribeFault(uint64_t status_word, const Graph& graph);
+// Bytes of a graph input as it was fed; null when they are not at hand.
+using FedBytes = std::function<const std::byte*(const Value* input)>;
+
+// The sentence for a status word, naming the node of the graph and, where labels or indices are fed, the first one that
+// is out of range with its place.
+Status DescribeFault(uint64_t status_word, const Graph& graph, const FedBytes& fed = nullptr);
 
 }  // namespace onnxtrain
 

@@ -7,6 +7,7 @@
 #include "runtime/forward_program.h"
 #include "tools/command.h"
 #include "tools/number_text.h"
+#include "tools/own_operators.h"
 #include "tools/run_session.h"
 
 namespace onnxtrain {
@@ -18,9 +19,27 @@ std::map<std::string, int64_t> CountOps(const OnnxModel& model) {
   return ops;
 }
 
+std::string ModeName(const ModeNode& node) {
+  return !node.known ? "computed by the model" : node.training ? "training" : "inference";
+}
+
+// A dimension is a number, a symbol, or null where the file says nothing.
 nlohmann::ordered_json AsJson(const std::vector<ModelValue>& values) {
   nlohmann::ordered_json json = nlohmann::ordered_json::array();
-  for (const ModelValue& value : values) json.push_back({{"name", value.name}, {"type", value.type}});
+  for (const ModelValue& value : values) {
+    nlohmann::ordered_json entry{{"name", value.name}, {"type", value.type}, {"dtype", NameOf(value.dtype)}};
+    if (value.dims) {
+      entry["shape"] = nlohmann::ordered_json::array();
+      for (const ModelDim& dim : *value.dims) {
+        if (dim.value) {
+          entry["shape"].push_back(*dim.value);
+        } else {
+          entry["shape"].push_back(dim.symbol.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(dim.symbol));
+        }
+      }
+    }
+    json.push_back(std::move(entry));
+  }
   return json;
 }
 
@@ -41,16 +60,13 @@ void PrintJson(const OnnxModel& model, const ForwardProgram& forward) {
   }
   json["ops"] = nlohmann::ordered_json::object();
   for (const auto& [op, count] : CountOps(model)) json["ops"][op] = count;
+  json["modes"] = nlohmann::ordered_json::array();
+  for (const ModeNode& node : model.mode_nodes()) {
+    json["modes"].push_back({{"op", node.op}, {"name", node.name}, {"mode", ModeName(node)}});
+  }
   json["traps"] = forward.traps;
   json["notes"] = forward.notes;
   Console::Print(JsonText(json));
-}
-
-std::string ModeLine(const ModeNode& node) {
-  return node.op + " " + node.name + ": " +
-         (!node.known     ? "mode computed by the model"
-          : node.training ? "training"
-                          : "inference");
 }
 
 void PrintText(const OnnxModel& model, const ForwardProgram& forward) {
@@ -69,7 +85,9 @@ void PrintText(const OnnxModel& model, const ForwardProgram& forward) {
   std::string ops;
   for (const auto& [op, count] : CountOps(model)) ops += (ops.empty() ? "" : ", ") + op + " " + std::to_string(count);
   Console::Print("operators: " + ops);
-  for (const ModeNode& node : model.mode_nodes()) Console::Print("mode: " + ModeLine(node));
+  for (const ModeNode& node : model.mode_nodes()) {
+    Console::Print("mode: " + node.op + " " + node.name + ": " + ModeName(node));
+  }
   for (const std::string& note : forward.notes) Console::Print("note: " + note);
   for (const std::string& trap : forward.traps) Console::Print("trap: " + trap);
 }
@@ -81,11 +99,19 @@ StatusOr<int> RunInspect(const std::vector<std::string>& arguments) {
   OptionSet options;
   AddTrainingOptions(options, run);
   AddOutputOptions(options, run);
+  options.Positional("MODEL", &run.model, 0, 1);
+  bool operators = false;
+  options.Flag("ops", &operators, "the operators of the domain onnxtrain, in place of a model");
   RETURN_IF_ERROR(options.Parse(arguments));
   if (options.help_wanted()) {
     Console::Print(options.Help("inspect", "what a model holds and what would train"));
     return 0;
   }
+  if (operators) {
+    Console::Print(OwnOperatorTable());
+    return 0;
+  }
+  if (run.model.empty()) return UsageError("missing argument MODEL");
   RETURN_IF_ERROR(CheckTogether(options, run));
   Console console(run.quiet);
   ASSIGN_OR_RETURN(const OnnxModel model, LoadModelFor(run, console));

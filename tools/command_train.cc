@@ -19,6 +19,20 @@ using Json = nlohmann::ordered_json;
 
 constexpr double kPlanLinks[] = {10, 100};  // Gbit/s that plan.json is simulated over, as `plan` does by default
 
+// "BatchNormalization as exported: training in 2 of 3 nodes"
+void PrintModes(const OnnxModel& model, const std::string& op, Console& console) {
+  int64_t nodes = 0, training = 0, computed = 0;
+  for (const ModeNode& node : model.mode_nodes()) {
+    if (node.op != op) continue;
+    ++nodes;
+    training += node.known && node.training ? 1 : 0;
+    computed += node.known ? 0 : 1;
+  }
+  if (nodes == 0) return;
+  console.Note(op + " as exported: training in " + std::to_string(training) + " of " + std::to_string(nodes) +
+               " nodes" + (computed > 0 ? ", computed by the model in " + std::to_string(computed) : ""));
+}
+
 void PrintStart(const RunOptions& run, const LocalSession& session, int64_t samples, int64_t planned,
                 Console& console) {
   int64_t elements = 0;
@@ -31,6 +45,8 @@ void PrintStart(const RunOptions& run, const LocalSession& session, int64_t samp
                std::to_string(t.batch_size) + " x " + std::to_string(t.ranks) + " ranks x " +
                std::to_string(t.accumulation) + "), " + std::to_string(t.threads) + " threads, ZeRO-" +
                std::to_string(t.zero) + ", bn " + t.batch_norm + ", dropout " + t.dropout);
+  if (t.batch_norm == "as-exported") PrintModes(session.model(), "BatchNormalization", console);
+  if (t.dropout == "as-exported") PrintModes(session.model(), "Dropout", console);
   for (const std::string& note : session.notes()) console.Note("note: " + note);
 }
 

@@ -222,7 +222,7 @@ std::vector<BadInput> Table() {
       {"LabelOutside",
        Train(labels_from("y_outside.npy")),
        4,
-       {"step 2", "[rank 0]", "label", "out of range"},
+       {"step 2", "[rank 0]", "label out of range", "element 5 of 'labels'", "is 3", "expected 0 .. 2"},
        nullptr,
        2},
       {"TokenOutside",
