@@ -5,37 +5,41 @@
 
 namespace onnxtrain {
 
-StatusOr<std::unique_ptr<BatchFeeds>> BatchFeeds::Create(const Dataset& dataset, const SamplerOptions& options) {
+StatusOr<std::unique_ptr<BatchFeeds>> BatchFeeds::Create(const Dataset& dataset, const SamplerOptions& options,
+                                                         SamplerPosition start, int64_t batches) {
   ASSIGN_OR_RETURN(Sampler sampler, Sampler::Create(options));
+  std::unique_ptr<BatchFeeds> made(new BatchFeeds());
+  made->batches_per_epoch_ = sampler.batches_per_epoch();
   ASSIGN_OR_RETURN(BatchLoader loader, BatchLoader::Create(&dataset, std::move(sampler), {}));
-  std::unique_ptr<BatchFeeds> made(new BatchFeeds(std::move(loader)));
-  const std::vector<const Column*>& columns = made->loader_.columns();
-  for (size_t i = 0; i < columns.size(); ++i) {
-    made->buffers_.emplace_back(made->loader_.Type(i, options.global_batch));
-  }
-  for (size_t i = 0; i < columns.size(); ++i) made->feeds_[columns[i]->name()] = made->buffers_[i].data();
+  made->columns_ = loader.columns();
+  for (const Column* column : made->columns_) made->feeds_[column->name()] = nullptr;
+  PrefetchOptions prefetch;
+  prefetch.start = start;
+  prefetch.batches = batches;
+  ASSIGN_OR_RETURN(made->loader_, PrefetchingLoader::Create(std::move(loader), prefetch));
   return made;
 }
 
-Status BatchFeeds::Load(SamplerPosition position) {
-  samples_ = loader_.sampler().BatchSize(position);
-  std::vector<BatchDestination> destinations;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    const TensorType type = loader_.Type(i, samples_);
-    destinations.push_back({type, {buffers_[i].data(), type.bytes()}});
+Status BatchFeeds::Next() {
+  ASSIGN_OR_RETURN(const LoadedBatch* batch, loader_->Next());
+  CHECK(batch != nullptr);
+  batch_ = batch;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    feeds_.find(columns_[i]->name())->second = batch->micro_batches[0].feeds[i].bytes.data();
   }
-  return loader_.Fill(position, 0, 0, destinations);
+  return OkStatus();
 }
 
 std::vector<std::pair<std::string, Tensor>> BatchFeeds::Rows(int64_t begin, int64_t count) const {
   std::vector<std::pair<std::string, Tensor>> rows;
-  for (size_t i = 0; i < buffers_.size(); ++i) {
-    const TensorType type = loader_.Type(i, count);
-    const bool per_sample = !(loader_.Type(i, count + 1) == type);
-    const size_t row_bytes = per_sample ? loader_.Type(i, 1).bytes() : 0;
+  for (size_t i = 0; i < columns_.size(); ++i) {
+    const TensorType type = columns_[i]->BatchType(count);
+    const bool per_sample = !(columns_[i]->BatchType(count + 1) == type);
+    const size_t row_bytes = per_sample ? columns_[i]->BatchType(1).bytes() : 0;
     Tensor tensor(type);
-    std::memcpy(tensor.data(), buffers_[i].data() + row_bytes * static_cast<size_t>(begin), type.bytes());
-    rows.emplace_back(loader_.columns()[i]->name(), std::move(tensor));
+    const std::byte* from = batch_->micro_batches[0].feeds[i].bytes.data() + row_bytes * static_cast<size_t>(begin);
+    if (tensor.bytes() != 0) std::memcpy(tensor.data(), from, tensor.bytes());
+    rows.emplace_back(columns_[i]->name(), std::move(tensor));
   }
   return rows;
 }
@@ -46,18 +50,19 @@ StatusOr<Evaluation> Evaluation::Create(const Dataset& dataset, int64_t batch, b
   sampler.global_batch = batch;
   sampler.shuffle = false;
   sampler.drop_last = whole_batches;
-  ASSIGN_OR_RETURN(std::unique_ptr<BatchFeeds> feeds, BatchFeeds::Create(dataset, sampler));
-  return Evaluation(std::move(feeds));
+  RETURN_IF_ERROR(Sampler::Create(sampler).status());
+  return Evaluation(dataset, sampler);
 }
 
-StatusOr<EvalResult> Evaluation::Run(TrainingSession& session) {
+StatusOr<EvalResult> Evaluation::Run(TrainingSession& session) const {
+  ASSIGN_OR_RETURN(const Sampler sampler, Sampler::Create(sampler_));
+  ASSIGN_OR_RETURN(const std::unique_ptr<BatchFeeds> feeds,
+                   BatchFeeds::Create(*dataset_, sampler_, {}, sampler.batches_per_epoch()));
   EvalResult total;
-  SamplerPosition position;
-  for (int64_t batch = 0; batch < feeds_->sampler().batches_per_epoch(); ++batch) {
-    RETURN_IF_ERROR(feeds_->Load(position));
-    ASSIGN_OR_RETURN(const EvalResult result, session.Evaluate(feeds_->feeds(), feeds_->samples()));
+  for (int64_t batch = 0; batch < feeds->batches_per_epoch(); ++batch) {
+    RETURN_IF_ERROR(feeds->Next());
+    ASSIGN_OR_RETURN(const EvalResult result, session.Evaluate(feeds->feeds(), feeds->samples()));
     total.Add(result);
-    position = feeds_->sampler().Next(position);
   }
   return total;
 }

@@ -51,13 +51,15 @@ class LockedRunFolder : public RunFolder {
   StatusOr<ResumePoint> ReadResumePoint(const std::string& checkpoint) override {
     ASSIGN_OR_RETURN(const Checkpoint read, ReadCheckpoint(checkpoint));
     const nlohmann::json json = nlohmann::json::parse(read.metadata_json, nullptr, /*allow_exceptions=*/false);
-    if (!json.is_object() || !json.contains("step") || !json.contains("epoch") || !json.contains("offset")) {
-      return InvalidDataError("'" + checkpoint +
-                              "/metadata.json' holds no step, epoch and offset: it was not written by train");
-    }
     ResumePoint point;
-    point.step = json["step"].get<int64_t>();
-    point.position = {json["epoch"].get<int64_t>(), json["offset"].get<int64_t>()};
+    for (const auto& [key, number] :
+         {std::pair{"step", &point.step}, {"epoch", &point.position.epoch}, {"offset", &point.position.offset}}) {
+      const bool held = json.is_object() && json.contains(key) && json[key].is_number_integer();
+      *number = held ? json[key].get<int64_t>() : -1;
+      if (*number < 0) {
+        return InvalidDataError("'" + checkpoint + "/metadata.json' holds no " + key + ": it was not written by train");
+      }
+    }
     return point;
   }
 

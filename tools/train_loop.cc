@@ -31,15 +31,16 @@ std::string StepName(int64_t step) {
 }  // namespace
 
 Status TrainLoop::Prepare(const ResumePoint& start) {
-  ASSIGN_OR_RETURN(batches_,
-                   BatchFeeds::Create(*data_.train, TrainSampler(run_, *data_.train, data_.fixed_batch.has_value())));
-  if (data_.val) {
-    ASSIGN_OR_RETURN(evaluation_, Evaluation::Create(*data_.val, run_.training.batch_size * run_.training.ranks,
-                                                     data_.fixed_batch.has_value()));
-  }
+  const SamplerOptions sampler = TrainSampler(run_, *data_.train, data_.fixed_batch.has_value());
+  ASSIGN_OR_RETURN(const Sampler counted, Sampler::Create(sampler));
+  planned_ = PlannedSteps(run_, counted.batches_per_epoch());
   step_ = start.step;
   position_ = start.position;
-  planned_ = PlannedSteps(run_, batches_->sampler().batches_per_epoch());
+  const int64_t left = std::max<int64_t>(0, planned_ - step_);
+  ASSIGN_OR_RETURN(batches_, BatchFeeds::Create(*data_.train, sampler, position_, left));
+  if (!data_.val) return OkStatus();
+  ASSIGN_OR_RETURN(evaluation_, Evaluation::Create(*data_.val, run_.training.batch_size * run_.training.ranks,
+                                                   data_.fixed_batch.has_value()));
   return OkStatus();
 }
 
@@ -63,7 +64,7 @@ StatusOr<TrainSummary> TrainLoop::Run(const ResumePoint& from) {
 
 Status TrainLoop::OneStep() {
   const Clock::time_point start = Clock::now();
-  const Status loaded = batches_->Load(position_);
+  const Status loaded = batches_->Next();
   if (!loaded.ok()) return EndWithError(loaded);
   Status found;  // by --nan-check
   if (run_.nan_check) {
@@ -90,7 +91,7 @@ Status TrainLoop::OneStep() {
   summary_.samples += batches_->samples();
   ShowStep(shown, step_ms);
   const int64_t epoch = position_.epoch;
-  position_ = batches_->sampler().Next(position_);
+  position_ = batches_->next_position();
   const bool epoch_ends = position_.epoch != epoch;
   const bool last = step_ + 1 == planned_;
   const int64_t finished = step_++;

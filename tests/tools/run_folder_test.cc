@@ -84,6 +84,19 @@ TEST_F(RunFolderTest, OnlyBrokenCheckpointsAreAnError) {
   EXPECT_DATA_ERROR(Open(true, false)->NewestCheckpoint(), "state.safetensors");
 }
 
+TEST_F(RunFolderTest, MetadataOfOthersIsRefused) {
+  const std::unique_ptr<RunFolder> opened = Open(false, false);
+  for (const char* metadata : {"", "[]", "{\"step\":1}", "{\"step\":1,\"epoch\":-1,\"offset\":0}",
+                               "{\"step\":\"1\",\"epoch\":0,\"offset\":0}"}) {
+    Checkpoint checkpoint;
+    checkpoint.step = 1;
+    checkpoint.metadata_json = metadata;
+    ASSERT_OK(files_.CreateFolders(run() + "/checkpoints"));
+    ASSERT_OK(WriteCheckpoint(files_, run() + "/checkpoints/step-00000001", checkpoint));
+    EXPECT_DATA_ERROR(opened->ReadResumePoint(run() + "/checkpoints/step-00000001"), "it was not written by train");
+  }
+}
+
 TEST_F(RunFolderTest, MetricsAreCutWhereARunGoesOn) {
   {
     const std::unique_ptr<RunFolder> opened = Open(false, false);
