@@ -204,16 +204,16 @@ RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) 
   sampler.samples = data.train->samples();
   sampler.global_batch = reference.global_batch;
   sampler.shuffle = false;
-  StatusOr<std::unique_ptr<BatchFeeds>> batches = BatchFeeds::Create(*data.train, sampler);
+  StatusOr<std::unique_ptr<BatchFeeds>> batches =
+      BatchFeeds::Create(*data.train, sampler, {}, reference.steps);
   EXPECT_TRUE(IsOk(batches.status()));
-  SamplerPosition position;
+  if (!batches.ok()) return result;
   for (int64_t step = 0; step < reference.steps; ++step) {
-    EXPECT_TRUE(IsOk((*batches)->Load(position)));
+    EXPECT_TRUE(IsOk((*batches)->Next()));
     const StatusOr<StepResult> stepped = (*session)->Step((*batches)->feeds(), (*batches)->samples());
     EXPECT_TRUE(IsOk(stepped.status()));
     if (!stepped.ok()) return result;
     result.steps.push_back(*stepped);
-    position = (*batches)->sampler().Next(position);
   }
   for (const std::string& name : (*session)->StateNames()) result.states[name] = *(*session)->ReadState(name);
   return result;
@@ -263,8 +263,8 @@ void ExpectFirstGradients(const ReferenceRun& reference) {
   sampler.samples = data.train->samples();
   sampler.global_batch = reference.global_batch;
   sampler.shuffle = false;
-  std::unique_ptr<BatchFeeds> batches = *BatchFeeds::Create(*data.train, sampler);
-  ASSERT_TRUE(IsOk(batches->Load({})));
+  std::unique_ptr<BatchFeeds> batches = *BatchFeeds::Create(*data.train, sampler, {}, 1);
+  ASSERT_TRUE(IsOk(batches->Next()));
   const CpuDevice device;
   const Graph& graph = *made->program.FindGraph("step");
   StatusOr<std::unique_ptr<NodeRunner>> runner = NodeRunner::Create(graph, device.kernels(), {});
