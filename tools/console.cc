@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/console.h"
 
+#include <sys/ioctl.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -17,6 +18,15 @@ std::string Bar(int64_t done, int64_t total) {
   std::string bar;
   for (int i = 0; i < kBarCells; ++i) bar += i < full ? "━" : "╌";
   return bar;
+}
+
+// `text` cut so that it stays on one line behind the bar: a line that wraps cannot be redrawn.
+std::string Fitting(const std::string& text) {
+  winsize size{};
+  const bool known = ioctl(STDERR_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  const size_t columns = known ? size.ws_col : 80;
+  const size_t bar = kBarCells + 2;
+  return text.substr(0, columns > bar ? columns - bar : 0);
 }
 
 }  // namespace
@@ -42,7 +52,7 @@ void Console::Progress(int64_t done, int64_t total, std::string_view text) {
     return;
   }
   std::fprintf(stderr, "\r\x1b[K%s%s%s %s", colour_ ? "\x1b[36m" : "", Bar(done, total).c_str(),
-               colour_ ? "\x1b[0m" : "", line.c_str());
+               colour_ ? "\x1b[0m" : "", Fitting(line).c_str());
   std::fflush(stderr);
   bar_shown_ = true;
 }

@@ -282,6 +282,9 @@ std::string OptionSet::Help(std::string_view command, std::string_view summary) 
                                           : std::string(kHelpColumn - head.size(), ' ');
     text += head + Wrapped(option.help + (option.repeats ? " (repeats)" : ""), kHelpColumn) + "\n";
   }
+  const std::string config = "  --config FILE.json";
+  text += "\n" + config + std::string(kHelpColumn - config.size(), ' ') +
+          "the same names as keys of a JSON object; the command line wins\n";
   return text;
 }
 

@@ -59,6 +59,7 @@ Status CheckBatch(RunOptions& run) {
 
 Status CheckTogether(const OptionSet& options, RunOptions& run) {
   const TrainingOptions& t = run.training;
+  run.step_chosen = options.given("loss") || options.given("loss-on") || options.given("optimizer");
   RETURN_IF_ERROR(CheckUsed(options, "optimizer", t.optimizer,
                             {{"momentum", {"sgd"}},
                              {"nesterov", {"sgd"}},

@@ -17,6 +17,7 @@ struct RunOptions {
   std::vector<std::string> model;  // the one positional argument
   TrainingOptions training;
   std::string init_weights;
+  bool step_chosen = false;  // a loss or an optimizer was asked for
 
   // Data: see docs/training.md.
   std::vector<std::string> train;  // NAME=FILE[:MAP] or FILE.npz

@@ -41,6 +41,11 @@ Status CheckConstant(const OnnxModel& model, const std::string& name, const Tens
 
 StatusOr<OpenedRun> OpenRun(RunOptions& run, Console& console) {
   ASSIGN_OR_RETURN(OnnxModel model, LoadModelArgument(run.model[0]));
+  if (model.has_training_info() && !run.step_chosen) {
+    return UsageError("'" + model.path() +
+                      "' holds a training step of its own (training_info), which this build does not run; "
+                      "choose one with --loss, --loss-on or --optimizer");
+  }
   ASSIGN_OR_RETURN(RunData data, OpenRunData(model, run));
   for (const std::string& note : data.notes) console.Note("note: " + note);
   return OpenedRun{std::move(model), std::move(data)};

@@ -66,6 +66,15 @@ void WriteExternal(Stage& stage) {
   stage.command_line.folder().Write("external.onnx", model.SerializeAsString());
 }
 
+void WriteTrainingInfo(Stage& stage) {
+  onnx::ModelProto model;
+  model.set_ir_version(8);
+  model.add_opset_import()->set_version(17);
+  model.mutable_graph()->set_name("own");
+  model.add_training_info()->mutable_algorithm()->set_name("step");
+  stage.command_line.folder().Write("own.onnx", model.SerializeAsString());
+}
+
 void WriteTruncated(Stage& stage) {
   onnx::ModelProto model;
   model.set_ir_version(8);
@@ -157,6 +166,7 @@ std::vector<BadInput> Table() {
        3,
        {"external.onnx", "weight", "../secret.bin"},
        WriteExternal},
+      {"OwnTrainingStep", Words("check {d}/own.onnx"), 2, {"training_info", "--loss"}, WriteTrainingInfo},
       {"NoGradientRules",
        Words("check {m}/no_gradient.onnxtxt"),
        3,
