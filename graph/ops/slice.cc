@@ -71,7 +71,8 @@ StatusOr<std::vector<TensorType>> InferSliceGrad(const InferContext& context) {
   bool fits = shape.size() == dy.size() && starts.size() == dy.size() && steps.size() == dy.size();
   for (size_t axis = 0; fits && axis < dy.size(); ++axis) {
     const int64_t size = shape[axis];
-    fits = size >= 0 && dy[axis] <= size && std::abs(steps[axis]) <= std::max<int64_t>(size, 1);
+    fits = size >= 0 && dy[axis] <= size && steps[axis] >= -std::max<int64_t>(size, 1) &&
+           steps[axis] <= std::max<int64_t>(size, 1);
     if (!fits || dy[axis] == 0) continue;
     const int64_t last = starts[axis] + (dy[axis] - 1) * steps[axis];
     fits = std::min(starts[axis], last) >= 0 && std::max(starts[axis], last) < size;

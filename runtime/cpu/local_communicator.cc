@@ -178,7 +178,7 @@ class LocalGroup::Member : public Communicator {
     alignas(64) std::byte sum[kSmallBytes];
     Reduce(0, count, dtype, op, sum);
     RETURN_IF_ERROR(state_.Meet(rank_));  // all have read; in place may overwrite now
-    std::memcpy(Mine().recv, sum, static_cast<size_t>(count) * SizeOf(dtype));
+    if (count != 0) std::memcpy(Mine().recv, sum, static_cast<size_t>(count) * SizeOf(dtype));
     return OkStatus();
   }
 

@@ -4,34 +4,36 @@
 namespace onnxtrain::ONNXTRAIN_ISA_NAMESPACE {
 namespace {
 
-constexpr int64_t kBlock = 512;  // a lane adds at most 128 floats before the sum becomes double
+constexpr int64_t kBlock = 128;  // so many floats are added before the sum becomes double, vectorised or not
 
 inline int64_t Least(int64_t a, int64_t b) { return a < b ? a : b; }
 
-template <typename T>
-inline double Sum(const T* x, int64_t count) {
+// Sum of term(i): lanes are floats of their own, vectorised or not, and become double after each block.
+template <typename T, typename Term>
+inline double SumOf(int64_t count, const Term& term) {
+  constexpr int64_t kLanes = 16;
   double total = 0;
   for (int64_t begin = 0; begin < count; begin += kBlock) {
     const int64_t end = Least(count, begin + kBlock);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = begin; i < end; ++i) sum += x[i];
-    total += sum;
+    T lanes[kLanes] = {};
+    int64_t i = begin;
+    for (; i + kLanes <= end; i += kLanes) {
+      for (int64_t lane = 0; lane < kLanes; ++lane) lanes[lane] += term(i + lane);
+    }
+    for (int64_t lane = 0; i < end; ++i, ++lane) lanes[lane] += term(i);
+    for (T lane : lanes) total += lane;
   }
   return total;
 }
 
 template <typename T>
+inline double Sum(const T* x, int64_t count) {
+  return SumOf<T>(count, [x](int64_t i) { return x[i]; });
+}
+
+template <typename T>
 inline double Squares(const T* x, T mean, int64_t count) {
-  double total = 0;
-  for (int64_t begin = 0; begin < count; begin += kBlock) {
-    const int64_t end = Least(count, begin + kBlock);
-    T sum = 0;
-#pragma omp simd reduction(+ : sum)
-    for (int64_t i = begin; i < end; ++i) sum += (x[i] - mean) * (x[i] - mean);
-    total += sum;
-  }
-  return total;
+  return SumOf<T>(count, [x, mean](int64_t i) { return (x[i] - mean) * (x[i] - mean); });
 }
 
 template <typename T>
