@@ -40,7 +40,7 @@ class Stream {
   virtual Status status() const = 0;
 };
 
-// Device memory, 256-byte aligned, freed with the object.
+// Memory, zero-filled, 256-byte aligned, freed with the object.
 class Buffer {
  public:
   virtual ~Buffer() = default;
@@ -62,7 +62,12 @@ class Device {
   virtual ~Device() = default;
   virtual std::string_view name() const = 0;  // "cpu", "cuda", "sim"
   virtual const KernelRegistry& kernels() const = 0;
+  // Whether streams and host read each other's memory. If not, the host touches device memory only through the copies
+  // below, and streams copy from and to host memory of AllocateStaging.
+  virtual bool shares_host_memory() const = 0;
   virtual StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) = 0;
+  // Host memory (page-locked on CUDA) that a stream copies from and to without stopping the host.
+  virtual StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) = 0;
   virtual StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
   virtual StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
   // Between host and device memory; blocks. On the CPU a memcpy.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/executor.h"
 
+#include <cstring>
 #include <unordered_map>
 
 #include "graph/op_registry.h"
@@ -51,6 +52,7 @@ StatusOr<std::unique_ptr<Executor>> Executor::Create(const Graph& graph, const E
   std::unique_ptr<Executor> executor(new Executor(graph, plan, resources));
   RETURN_IF_ERROR(executor->CreateKernels());
   RETURN_IF_ERROR(executor->CreateEvents());
+  RETURN_IF_ERROR(executor->CreateStaging());
   RETURN_IF_ERROR(executor->BindLaunches());
   return executor;
 }
@@ -80,6 +82,42 @@ Status Executor::CreateEvents() {
     ASSIGN_OR_RETURN(event, resources_.device->CreateEvent());
   }
   return OkStatus();
+}
+
+Status Executor::CreateStaging() {
+  if (resources_.device->shares_host_memory()) return OkStatus();
+  for (Staging& staging : staging_) {
+    staging.wanted.resize(graph_.outputs().size());
+    for (const Value* input : graph_.inputs()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, resources_.device->AllocateStaging(input->type().bytes()));
+      staging.feeds.push_back(std::move(buffer));
+    }
+    for (const Value* output : graph_.outputs()) {
+      ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, resources_.device->AllocateStaging(output->type().bytes()));
+      staging.fetches.push_back(std::move(buffer));
+    }
+  }
+  return OkStatus();
+}
+
+void Executor::Stage(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches) {
+  Staging& staging = staging_[slot];
+  for (size_t i = 0; i < staging.feeds.size(); ++i) {
+    const Buffer& buffer = *staging.feeds[i];
+    if (buffer.size() != 0) std::memcpy(buffer.data(), feeds[i], buffer.size());
+  }
+  for (size_t i = 0; i < staging.wanted.size(); ++i) staging.wanted[i] = fetches[i];
+}
+
+void Executor::Finish(size_t slot) {
+  done_[slot]->Synchronize();
+  Staging& staging = staging_[slot];
+  for (size_t i = 0; i < staging.wanted.size(); ++i) {
+    const Buffer& buffer = *staging.fetches[i];
+    if (staging.wanted[i] != nullptr && buffer.size() != 0)
+      std::memcpy(staging.wanted[i], buffer.data(), buffer.size());
+    staging.wanted[i] = nullptr;
+  }
 }
 
 Status Executor::Rebind(std::byte* transient) {
@@ -130,14 +168,16 @@ void Executor::Submit(const RunContext& run, std::span<const std::byte* const> f
                       std::span<std::byte* const> fetches, StepTimes* times) {
   CHECK(feeds.size() == graph_.inputs().size() && fetches.size() == graph_.outputs().size());
   const size_t slot = submitted_ % kDepth;
-  if (submitted_ >= kDepth) done_[slot]->Synchronize();
+  if (submitted_ >= kDepth) Finish(slot);
   runs_[slot] = run;
+  Stage(slot, feeds, fetches);
   for (size_t i = 0; i < plan_.steps.size(); ++i) {
     const StepKind kind = plan_.steps[i].kind;
     Stream& stream = *resources_.streams[static_cast<size_t>(plan_.steps[i].stream)];
-    const bool stamped = times != nullptr && kind != StepKind::kLaunch && kind != StepKind::kRecord && kind != StepKind::kWait;
+    const bool stamped =
+        times != nullptr && kind != StepKind::kLaunch && kind != StepKind::kRecord && kind != StepKind::kWait;
     if (stamped) times->StampStart(i, stream);
-    Enqueue(i, feeds, fetches, &runs_[slot], times);
+    Enqueue(i, slot, feeds, fetches, times);
     if (stamped) times->StampEnd(i, stream);
   }
   // Streams are joined at the end of a plan: the end of the first is the end of all.
@@ -147,34 +187,40 @@ void Executor::Submit(const RunContext& run, std::span<const std::byte* const> f
 
 void Executor::WaitFor(int back) {
   if (submitted_ <= static_cast<uint64_t>(back)) return;
-  done_[(submitted_ - 1 - static_cast<uint64_t>(back)) % kDepth]->Synchronize();
+  Finish((submitted_ - 1 - static_cast<uint64_t>(back)) % kDepth);
 }
 
-void Executor::Enqueue(size_t index, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
-                       const RunContext* run, StepTimes* times) {
+void Executor::Enqueue(size_t index, size_t slot, std::span<const std::byte* const> feeds,
+                       std::span<std::byte* const> fetches, StepTimes* times) {
+  const Staging& staging = staging_[slot];
   const PlanStep& step = plan_.steps[index];
   Stream& stream = *resources_.streams[static_cast<size_t>(step.stream)];
   switch (step.kind) {
     case StepKind::kFeed: {
-      const Value* input = graph_.inputs()[static_cast<size_t>(step.value)];
-      return stream.Copy(Address(step.target), feeds[static_cast<size_t>(step.value)], input->type().bytes());
+      const auto input = static_cast<size_t>(step.value);
+      const std::byte* from = staging.feeds.empty() ? feeds[input] : staging.feeds[input]->data();
+      return stream.Copy(Address(step.target), from, graph_.inputs()[input]->type().bytes());
     }
     case StepKind::kFetch: {
-      std::byte* to = fetches[static_cast<size_t>(step.value)];
-      const Value* output = graph_.outputs()[static_cast<size_t>(step.value)];
-      if (to != nullptr) stream.Copy(to, Address(step.range), output->type().bytes());
+      const auto output = static_cast<size_t>(step.value);
+      std::byte* to = staging.fetches.empty() ? fetches[output] : staging.fetches[output]->data();
+      if (to != nullptr) stream.Copy(to, Address(step.range), graph_.outputs()[output]->type().bytes());
       return;
     }
-    case StepKind::kZeroFill: return stream.Fill(Address(step.range), step.range.bytes);
-    case StepKind::kCopy: return stream.Copy(Address(step.target), Address(step.range), step.range.bytes);
+    case StepKind::kZeroFill:
+      return stream.Fill(Address(step.range), step.range.bytes);
+    case StepKind::kCopy:
+      return stream.Copy(Address(step.target), Address(step.range), step.range.bytes);
     case StepKind::kLaunch: {
       const size_t node = static_cast<size_t>(step.node);
       LaunchArgs args = launches_[node].args;
-      args.run = run;
+      args.run = &runs_[slot];
       return stream.Launch(times == nullptr ? *kernels_[node] : times->Timed(index, *kernels_[node]), args);
     }
-    case StepKind::kRecord: return stream.Record(*events_[static_cast<size_t>(step.event)]);
-    case StepKind::kWait: return stream.Wait(*events_[static_cast<size_t>(step.event)]);
+    case StepKind::kRecord:
+      return stream.Record(*events_[static_cast<size_t>(step.event)]);
+    case StepKind::kWait:
+      return stream.Wait(*events_[static_cast<size_t>(step.event)]);
   }
 }
 

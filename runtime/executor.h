@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Runs one graph on one rank by its plan: creates the kernels and events once, then Submit only enqueues.
 //
-// Borrows everything that several plans of a rank share: device, streams, regions, status word, communicator, Layout. All
-// executors of a rank use the same streams, so that runs follow each other in the order of submission.
+// Borrows everything that several plans of a rank share: device, streams, regions, status word, communicator, Layout.
+// All executors of a rank use the same streams, so that runs follow each other in the order of submission.
 #ifndef ONNXTRAIN_RUNTIME_EXECUTOR_H_
 #define ONNXTRAIN_RUNTIME_EXECUTOR_H_
 
@@ -22,20 +22,20 @@ namespace onnxtrain {
 // What an executor borrows; must outlive it.
 struct RankResources {
   Device* device = nullptr;
-  std::vector<Stream*> streams;            // by index of ExecutionPlan::streams; a plan with fewer uses the first ones
-  // The persistent region in two pieces: the rank's states lie at [0, state_bytes), the constants of the program, which ranks
-  // share and which differ between batch shapes, behind them.
+  std::vector<Stream*> streams;  // by index of ExecutionPlan::streams; a plan with fewer uses the first ones
+  // The persistent region in two pieces: the rank's states lie at [0, state_bytes), the constants of the program, which
+  // ranks share and which differ between batch shapes, behind them.
   std::byte* states = nullptr;
   size_t state_bytes = 0;
   const std::byte* constants = nullptr;
-  std::byte* transient = nullptr;          // the rank's transient region: the maximum over its plans
-  uint64_t* status_word = nullptr;         // device memory
-  Communicator* communicator = nullptr;    // null only when no graph has a collective
+  std::byte* transient = nullptr;        // the rank's transient region: the maximum over its plans
+  uint64_t* status_word = nullptr;       // device memory
+  Communicator* communicator = nullptr;  // null only when no graph has a collective
   const Layout* layout = nullptr;
   int rank = 0;
   int world_size = 1;
   int accumulation = 1;
-  int threads = 1;                         // OpenMP team of the compute stream
+  int threads = 1;  // OpenMP team of the compute stream
   uint64_t seed = 0;
 };
 
@@ -48,13 +48,14 @@ class Executor {
   ~Executor();
 
   // Enqueues one run. `feeds`: one host pointer per graph input; `fetches`: one per graph output, null where it is not
-  // wanted. All stay valid until the run is done (WaitFor). Allocates nothing. With `times` (made for this plan) the
-  // streams stamp the start and end of every step but records and waits.
+  // wanted. All stay valid until the run is done; fetches are filled when WaitFor returns. Allocates nothing. With
+  // `times` (made for this plan) the streams stamp the start and end of every step but records and waits.
   void Submit(const RunContext& run, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
               StepTimes* times = nullptr);
   // Moves to another transient region; no run may be pending.
   Status Rebind(std::byte* transient);
-  // Blocks until the `back`-th last submitted run is done (0: the last). At most kDepth runs are pending.
+  // Blocks until the `back`-th last submitted run is done (0: the last) and its fetches are filled. At most kDepth runs
+  // are pending.
   void WaitFor(int back = 0);
 
   static constexpr int kDepth = 2;
@@ -70,13 +71,24 @@ class Executor {
     LaunchArgs args;
   };
 
+  // What crosses between host and device in one pending run, on a device that does not share memory with the host.
+  struct Staging {
+    std::vector<std::unique_ptr<Buffer>> feeds;    // by graph input
+    std::vector<std::unique_ptr<Buffer>> fetches;  // by graph output
+    std::vector<std::byte*> wanted;                // where the fetches of the pending run go; null: nowhere, or filled
+  };
+
   Executor(const Graph& graph, const ExecutionPlan& plan, const RankResources& resources);
   Status CreateKernels();
   Status CreateEvents();
+  Status CreateStaging();
+  // Waits for the run of a slot and hands out its staged fetches.
+  void Finish(size_t slot);
+  void Stage(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
   Status BindLaunches();
   std::byte* Address(const Placement& placement) const;
-  void Enqueue(size_t index, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
-               const RunContext* run, StepTimes* times);
+  void Enqueue(size_t index, size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+               StepTimes* times);
 
   const Graph& graph_;
   ExecutionPlan plan_;
@@ -86,6 +98,7 @@ class Executor {
   std::vector<std::unique_ptr<Event>> events_;
   std::array<std::unique_ptr<Event>, kDepth> done_;  // end of a run; slot = run number modulo kDepth
   std::array<RunContext, kDepth> runs_;
+  std::array<Staging, kDepth> staging_;
   uint64_t submitted_ = 0;
 };
 

@@ -48,7 +48,11 @@ StatusOr<std::unique_ptr<LocalSession>> LocalSession::Create(OnnxModel model, co
 
 Status LocalSession::Initialize() {
   if (options_.untie) Untie();
-  group_ = std::make_unique<LocalGroup>(options_.ranks, std::chrono::seconds(options_.timeout_seconds));
+  BackendOptions backend;
+  backend.ranks = options_.ranks;
+  backend.timeout = std::chrono::seconds(options_.timeout_seconds);
+  ASSIGN_OR_RETURN(backend_, OpenBackend(options_.device, backend));
+  if (backend_->wants_thread_per_rank() && options_.ranks > 1) threads_ = std::make_unique<RankThreads>(options_.ranks);
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
   notes_.insert(notes_.end(), full->built.notes.begin(), full->built.notes.end());
@@ -99,11 +103,14 @@ Status LocalSession::AddTeam(const Variant& variant) {
   team.seed = options_.seed;
   team.overlap = options_.overlap;
   team.layout = &layout_;
-  for (int rank = 0; rank < options_.ranks; ++rank) team.communicators.push_back(&group_->communicator(rank));
+  for (int rank = 0; rank < options_.ranks; ++rank) {
+    team.devices.push_back(&backend_->device(rank));
+    team.communicators.push_back(&backend_->communicator(rank));
+  }
   for (const auto& [name, placement] : variant.placements.states) {
     team.state_bytes = std::max(team.state_bytes, (placement.offset + placement.bytes + 255) / 256 * 256);
   }
-  ASSIGN_OR_RETURN(team_, RankTeam::Create(device_, team));
+  ASSIGN_OR_RETURN(team_, RankTeam::Create(team));
   states_ = std::make_unique<CanonicalStates>(variant.built.program, variant.placements, *team_);
   return OkStatus();
 }
@@ -255,10 +262,13 @@ Status LocalSession::RunAll(Submissions& submissions, const Feeds& feeds) {
   }
   for (Submission& submission : submissions) {
     submission.times = tracing_ ? std::make_unique<StepTimes>(submission.planned->plan, trace_origin_) : nullptr;
-    team_->executor(submission.planned->index, submission.rank)
-        .Submit({submission.micro_batch}, submission.feeds, submission.fetches, submission.times.get());
   }
+  SubmitAll(submissions);
   RETURN_IF_ERROR(team_->Synchronize());
+  for (const Submission& submission : submissions) {  // fetches that are staged
+    Executor& executor = team_->executor(submission.planned->index, submission.rank);
+    for (int back = 0; back < Executor::kDepth; ++back) executor.WaitFor(back);
+  }
   if (tracing_) CollectTrace(submissions);
   for (const Submission& submission : submissions) {
     const Status fault = CheckFaults(submission);
@@ -268,6 +278,22 @@ Status LocalSession::RunAll(Submissions& submissions, const Feeds& feeds) {
     return fault;
   }
   return OkStatus();
+}
+
+void LocalSession::SubmitAll(Submissions& submissions) {
+  const auto submit = [&](Submission& submission) {
+    team_->executor(submission.planned->index, submission.rank)
+        .Submit({submission.micro_batch}, submission.feeds, submission.fetches, submission.times.get());
+  };
+  if (threads_ == nullptr) {
+    for (Submission& submission : submissions) submit(submission);
+    return;
+  }
+  threads_->Run([&](int rank) {
+    for (Submission& submission : submissions) {
+      if (submission.rank == rank) submit(submission);
+    }
+  });
 }
 
 Status LocalSession::CheckFaults(const Submission& submission) const {

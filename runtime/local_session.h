@@ -10,11 +10,11 @@
 #include <vector>
 
 #include "graph/onnx_model.h"
+#include "runtime/backend.h"
 #include "runtime/canonical_states.h"
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/cpu/local_communicator.h"
 #include "runtime/plan_json.h"
 #include "runtime/rank_team.h"
+#include "runtime/rank_threads.h"
 #include "runtime/step_times.h"
 #include "runtime/trace.h"
 #include "runtime/training_program.h"
@@ -109,6 +109,7 @@ class LocalSession : public TrainingSession {
   StatusOr<Submissions*> EvaluationFor(int64_t samples);
   // Resolves the feeds of all of them first, so that an error leaves no rank waiting for another; then enqueues and waits.
   Status RunAll(Submissions& submissions, const Feeds& feeds);
+  void SubmitAll(Submissions& submissions);
   Status CheckFaults(const Submission& submission) const;
   Status Gather();  // what evaluation reads: replicas, and buffers
   // Running statistics come from each rank's own samples in training; those of rank 0 count.
@@ -124,8 +125,8 @@ class LocalSession : public TrainingSession {
 
   OnnxModel model_;
   TrainingOptions options_;
-  CpuDevice device_;
-  std::unique_ptr<LocalGroup> group_;
+  std::unique_ptr<Backend> backend_;
+  std::unique_ptr<RankThreads> threads_;  // null: the caller's thread submits for all ranks
   Layout layout_;
   std::map<int64_t, std::unique_ptr<Variant>> variants_;
   std::unique_ptr<RankTeam> team_;

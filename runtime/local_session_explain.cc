@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "runtime/cpu/cpu_device.h"
 #include "runtime/local_session.h"
 #include "runtime/non_finite_search.h"
 
@@ -64,7 +65,8 @@ Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int ra
   runner.rank = rank;  // random draws are those of the step
   runner.accumulation = options_.accumulation;
   runner.micro_batch = micro;
-  return SearchNonFinite(single->program, device_.kernels(), runner, states, inputs);
+  const CpuDevice host;  // whatever the session's backend: node by node is a matter of the host
+  return SearchNonFinite(single->program, host.kernels(), runner, states, inputs);
 }
 
 }  // namespace onnxtrain

@@ -10,9 +10,10 @@ constexpr size_t kQueueCapacity = 32768;
 
 }  // namespace
 
-StatusOr<std::unique_ptr<RankTeam>> RankTeam::Create(Device& device, const RankTeamOptions& options) {
+StatusOr<std::unique_ptr<RankTeam>> RankTeam::Create(const RankTeamOptions& options) {
   CHECK(static_cast<int>(options.communicators.size()) == options.ranks);
-  std::unique_ptr<RankTeam> team(new RankTeam(device, options));
+  CHECK(static_cast<int>(options.devices.size()) == options.ranks);
+  std::unique_ptr<RankTeam> team(new RankTeam(options));
   for (int rank = 0; rank < options.ranks; ++rank) {
     ASSIGN_OR_RETURN(Rank made, team->CreateRank(rank));
     team->ranks_.push_back(std::move(made));
@@ -32,12 +33,12 @@ StatusOr<RankTeam::Rank> RankTeam::CreateRank(int rank) {
     stream.threads = i == 0 ? options_.threads_per_rank : 1;
     stream.queue_capacity = kQueueCapacity;
     stream.on_error = [this, rank](const Status& status) { Abort(rank, status); };
-    ASSIGN_OR_RETURN(std::unique_ptr<Stream> created, device_.CreateStream(stream));
+    ASSIGN_OR_RETURN(std::unique_ptr<Stream> created, device(rank).CreateStream(stream));
     made.streams.push_back(std::move(created));
   }
-  ASSIGN_OR_RETURN(made.states, device_.Allocate(options_.state_bytes));
-  ASSIGN_OR_RETURN(made.status_word, device_.Allocate(sizeof(uint64_t)));
-  ASSIGN_OR_RETURN(made.transient, device_.Allocate(0));
+  ASSIGN_OR_RETURN(made.states, device(rank).Allocate(options_.state_bytes));
+  ASSIGN_OR_RETURN(made.status_word, device(rank).Allocate(sizeof(uint64_t)));
+  ASSIGN_OR_RETURN(made.transient, device(rank).Allocate(0));
   return made;
 }
 
@@ -48,25 +49,30 @@ void RankTeam::Abort(int rank, const Status& status) {
 
 StatusOr<int> RankTeam::AddConstants(const PersistentPlacements& placements) {
   const size_t bytes = placements.bytes - std::min(placements.bytes, options_.state_bytes);
-  ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device_.Allocate(bytes));
-  for (const auto& [value, placement] : placements.constants) {
-    CHECK(placement.offset >= options_.state_bytes);
-    const Tensor& tensor = *value->constant();
-    RETURN_IF_ERROR(device_.CopyToDevice(buffer->data() + (placement.offset - options_.state_bytes), tensor.data(),
-                                         tensor.bytes()));
+  std::map<Device*, std::unique_ptr<Buffer>> copies;
+  for (Device* device : options_.devices) {
+    if (copies.contains(device)) continue;
+    ASSIGN_OR_RETURN(std::unique_ptr<Buffer> buffer, device->Allocate(bytes));
+    for (const auto& [value, placement] : placements.constants) {
+      CHECK(placement.offset >= options_.state_bytes);
+      const Tensor& tensor = *value->constant();
+      RETURN_IF_ERROR(device->CopyToDevice(buffer->data() + (placement.offset - options_.state_bytes), tensor.data(),
+                                           tensor.bytes()));
+    }
+    copies[device] = std::move(buffer);
   }
-  constants_.push_back(std::move(buffer));
+  constants_.push_back(std::move(copies));
   return static_cast<int>(constants_.size()) - 1;
 }
 
 RankResources RankTeam::Resources(int rank, int constants) const {
   const Rank& mine = ranks_[static_cast<size_t>(rank)];
   RankResources resources;
-  resources.device = &device_;
+  resources.device = &device(rank);
   for (const std::unique_ptr<Stream>& stream : mine.streams) resources.streams.push_back(stream.get());
   resources.states = mine.states->data();
   resources.state_bytes = options_.state_bytes;
-  resources.constants = constants_[static_cast<size_t>(constants)]->data();
+  resources.constants = constants_[static_cast<size_t>(constants)].at(&device(rank))->data();
   resources.transient = mine.transient->data();
   resources.status_word = reinterpret_cast<uint64_t*>(mine.status_word->data());
   resources.communicator = options_.communicators[static_cast<size_t>(rank)];
@@ -94,7 +100,7 @@ StatusOr<int> RankTeam::AddPlan(const Graph& graph, const ExecutionPlan& plan, i
 Status RankTeam::GrowTransient(size_t bytes) {
   if (bytes <= transient_bytes_) return OkStatus();
   for (size_t rank = 0; rank < ranks_.size(); ++rank) {
-    ASSIGN_OR_RETURN(std::unique_ptr<Buffer> larger, device_.Allocate(bytes));
+    ASSIGN_OR_RETURN(std::unique_ptr<Buffer> larger, device(static_cast<int>(rank)).Allocate(bytes));
     for (std::vector<std::unique_ptr<Executor>>& executors : plans_) {
       RETURN_IF_ERROR(executors[rank]->Rebind(larger->data()));
     }
@@ -119,22 +125,23 @@ Status RankTeam::Synchronize() {
 
 Status RankTeam::ClearStatusWords() {
   constexpr uint64_t kClear = 0;
-  for (const Rank& rank : ranks_) {
-    RETURN_IF_ERROR(device_.CopyToDevice(rank.status_word->data(), &kClear, sizeof(kClear)));
+  for (int rank = 0; rank < size(); ++rank) {
+    Buffer& word = *ranks_[static_cast<size_t>(rank)].status_word;
+    RETURN_IF_ERROR(device(rank).CopyToDevice(word.data(), &kClear, sizeof(kClear)));
   }
   return OkStatus();
 }
 
 Status RankTeam::ReadState(int rank, const Placement& placement, void* host) const {
   CHECK(placement.region == Region::kPersistent && placement.offset + placement.bytes <= options_.state_bytes);
-  return device_.CopyToHost(host, ranks_[static_cast<size_t>(rank)].states->data() + placement.offset,
-                            placement.bytes);
+  return device(rank).CopyToHost(host, ranks_[static_cast<size_t>(rank)].states->data() + placement.offset,
+                                 placement.bytes);
 }
 
 Status RankTeam::WriteState(int rank, const Placement& placement, const void* host) {
   CHECK(placement.region == Region::kPersistent && placement.offset + placement.bytes <= options_.state_bytes);
-  return device_.CopyToDevice(ranks_[static_cast<size_t>(rank)].states->data() + placement.offset, host,
-                              placement.bytes);
+  return device(rank).CopyToDevice(ranks_[static_cast<size_t>(rank)].states->data() + placement.offset, host,
+                                   placement.bytes);
 }
 
 }  // namespace onnxtrain

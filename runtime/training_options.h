@@ -74,6 +74,7 @@ struct TrainingOptions {
   int64_t timeout_seconds = 600;
 
   // Numbers and machine.
+  std::string device = "cpu";   // "cuda": needs libonnxtrain_cuda.so (runtime/backend.h)
   DType dtype = DType::kFloat;  // kFloat or kDouble
   uint64_t seed = 0;
   int threads = 0;              // compute threads of this process, shared by its ranks; 0: one per core

@@ -37,7 +37,7 @@ Status Declare(OptionSet& options, GradArguments& arguments) {
   options.Strings("wrt", &arguments.with_respect_to, "NAME", "initializer, input or intermediate value");
   options.String("out", &arguments.out, "FILE.npz", "loss, output/NAME and grad/NAME; else a table");
   options.Choice("dtype", &arguments.dtype, {"f32", "f64"}, "precision of the whole graph", {"bf16", "f16"});
-  options.Choice("device", &arguments.run.device, {"cpu"}, "where it runs", {"cuda"});
+  options.Choice("device", &arguments.run.training.device, {"cpu"}, "where it runs", {"cuda"});
   options.Flag("numeric", &arguments.numeric, "compare with central differences in double");
   options.Double("tolerance", &arguments.tolerance, "X", "of --numeric (1e-6)", {0, true});
   options.Strings("feed", &arguments.run.feed, "NAME=FILE", "npy, npz or NAME=[[1,2]]");

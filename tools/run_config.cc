@@ -84,7 +84,7 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["dtype"] = run.dtype;
   json["reduce-dtype"] = run.reduce_dtype;
   json["recompute"] = run.recompute;
-  json["device"] = run.device;
+  json["device"] = t.device;
   if (t.memory_limit > 0) json["memory-limit"] = t.memory_limit;
   json["seed"] = t.seed;
   json["deterministic"] = true;

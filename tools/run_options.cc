@@ -225,7 +225,7 @@ void AddNumberOptions(OptionSet& o, RunOptions& run) {
   });
   o.Custom("memory-limit", "BYTES", "refuse a plan that needs more per rank; K, M, G behind a number",
            [&run](const std::string& value) { return SetBytes(&run.training.memory_limit, value); });
-  o.Choice("device", &run.device, {"cpu"}, "where it runs", {"cuda"});
+  o.Choice("device", &run.training.device, {"cpu", "cuda"}, "where it runs");
 }
 
 void AddDataOptions(OptionSet& o, RunOptions& run) {

@@ -40,7 +40,6 @@ struct RunOptions {
 
   // Numbers and machine, as written: values that change nothing in this build.
   std::string dtype = "f32";
-  std::string device = "cpu";
   std::string reduce_dtype = "f32";
   std::string recompute = "none";
 

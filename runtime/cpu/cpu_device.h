@@ -14,7 +14,9 @@ class CpuDevice : public Device {
   CpuDevice();
   std::string_view name() const override { return "cpu"; }
   const KernelRegistry& kernels() const override { return kernels_; }
-  StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;  // zero-filled
+  bool shares_host_memory() const override { return true; }
+  StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) override { return Allocate(bytes); }
   StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) override;
   StatusOr<std::unique_ptr<Event>> CreateEvent() override;
   Status CopyToDevice(void* destination, const void* source, size_t bytes) override;

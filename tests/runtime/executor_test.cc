@@ -46,10 +46,11 @@ PlannedGraph Plan(const Graph& graph) {
 Tensors RunPlan(Device& device, const Graph& graph, const PlannedGraph& planned, const Tensors& start) {
   LocalGroup group(1, std::chrono::minutes(1));
   RankTeamOptions options;
+  options.devices = {&device};
   options.communicators = {&group.communicator(0)};
   options.state_bytes = planned.persistent.constants.empty() ? planned.persistent.bytes
                                                              : planned.persistent.constants.front().second.offset;
-  std::unique_ptr<RankTeam> team = *RankTeam::Create(device, options);
+  std::unique_ptr<RankTeam> team = *RankTeam::Create(options);
   const int constants = *team->AddConstants(planned.persistent);
   StatusOr<int> index = team->AddPlan(graph, planned.plan, constants);
   EXPECT_TRUE(index.ok()) << index.status().message();

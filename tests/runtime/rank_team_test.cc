@@ -31,10 +31,12 @@ class FailingDevice : public Device {
   explicit FailingDevice(int fail_at) : fail_at_(fail_at) {}
   std::string_view name() const override { return "failing"; }
   const KernelRegistry& kernels() const override { return cpu_.kernels(); }
+  bool shares_host_memory() const override { return true; }
   StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override {
     RETURN_IF_ERROR(Next());
     return cpu_.Allocate(bytes);
   }
+  StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) override { return Allocate(bytes); }
   StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) override {
     RETURN_IF_ERROR(Next());
     return cpu_.CreateStream(options);
@@ -67,17 +69,20 @@ struct Planned {
   const Graph& graph() const { return *program.FindGraph("step"); }
 };
 
-RankTeamOptions OptionsFor(const Planned& planned, LocalGroup& group) {
+RankTeamOptions OptionsFor(Device& device, const Planned& planned, LocalGroup& group) {
   RankTeamOptions options;
   options.ranks = group.size();
-  for (int rank = 0; rank < group.size(); ++rank) options.communicators.push_back(&group.communicator(rank));
+  for (int rank = 0; rank < group.size(); ++rank) {
+    options.devices.push_back(&device);
+    options.communicators.push_back(&group.communicator(rank));
+  }
   options.state_bytes = planned.persistent.constants.front().second.offset;
   return options;
 }
 
 // One step of every rank on its own gradient; rank 0's weight afterwards.
 StatusOr<Tensor> TrainOneStep(Device& device, const Planned& planned, LocalGroup& group, int submitting_ranks) {
-  ASSIGN_OR_RETURN(const std::unique_ptr<RankTeam> team, RankTeam::Create(device, OptionsFor(planned, group)));
+  ASSIGN_OR_RETURN(const std::unique_ptr<RankTeam> team, RankTeam::Create(OptionsFor(device, planned, group)));
   ASSIGN_OR_RETURN(const int constants, team->AddConstants(planned.persistent));
   ASSIGN_OR_RETURN(const int plan, team->AddPlan(planned.graph(), planned.plan, constants));
   const std::vector<float> gradient{1, 2, 3, 4};

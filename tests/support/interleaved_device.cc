@@ -104,7 +104,9 @@ class InterleavedDevice : public Device {
   InterleavedDevice(Device& device, uint64_t seed) : device_(device), picker_(seed) {}
   std::string_view name() const override { return "interleaved"; }
   const KernelRegistry& kernels() const override { return device_.kernels(); }
+  bool shares_host_memory() const override { return device_.shares_host_memory(); }
   StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override { return device_.Allocate(bytes); }
+  StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) override { return device_.AllocateStaging(bytes); }
   StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions&) override {
     return std::unique_ptr<Stream>(std::make_unique<InterleavedStream>(picker_));
   }

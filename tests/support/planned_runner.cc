@@ -31,11 +31,14 @@ Status PlannedRunner::CreateTeam() {
   options.ranks = program_.world_size;
   options.accumulation = program_.accumulation;
   options.layout = &program_.layout();
-  for (int rank = 0; rank < program_.world_size; ++rank) options.communicators.push_back(&group_.communicator(rank));
+  for (int rank = 0; rank < program_.world_size; ++rank) {
+    options.devices.push_back(&device_);
+    options.communicators.push_back(&group_.communicator(rank));
+  }
   for (const auto& [name, placement] : placements_.states) {
     options.state_bytes = std::max(options.state_bytes, (placement.offset + placement.bytes + 255) / 256 * 256);
   }
-  ASSIGN_OR_RETURN(team_, RankTeam::Create(device_, options));
+  ASSIGN_OR_RETURN(team_, RankTeam::Create(options));
   states_ = std::make_unique<CanonicalStates>(program_, placements_, *team_);
   ASSIGN_OR_RETURN(constants_, team_->AddConstants(placements_));
   return OkStatus();
