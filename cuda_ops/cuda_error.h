@@ -15,9 +15,9 @@ namespace onnxtrain {
 Status CudaError(cudaError_t error, std::string_view call);
 
 // Returns from the enclosing function, which yields Status or StatusOr, when `call` does not succeed.
-#define RETURN_IF_CUDA_ERROR(call)                                                                        \
-  do {                                                                                                    \
-    const cudaError_t cuda_error_ = (call);                                                               \
+#define RETURN_IF_CUDA_ERROR(call)                                                                       \
+  do {                                                                                                   \
+    const cudaError_t cuda_error_ = (call);                                                              \
     if (cuda_error_ != cudaSuccess) return ::onnxtrain::CudaError(cuda_error_, std::string_view(#call)); \
   } while (false)
 

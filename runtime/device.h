@@ -2,11 +2,12 @@
 // What a backend provides: memory, in-order streams, events, kernels. Equal to a CUDA device with cudaStream_t and
 // cudaEvent_t; on the CPU a stream is a worker thread with a queue.
 //
-// Calls on a stream enqueue and return. Work errors stop the stream: later work is skipped, events are still signalled so
-// that nobody waits forever, and the first error comes out of Synchronize. One host thread at a time uses a stream.
+// Calls on a stream enqueue and return. Work errors stop the stream: later work is skipped, events are still signalled
+// so that nobody waits forever, and the first error comes out of Synchronize. One host thread at a time uses a stream.
 #ifndef ONNXTRAIN_RUNTIME_DEVICE_H_
 #define ONNXTRAIN_RUNTIME_DEVICE_H_
 
+#include <chrono>
 #include <cstddef>
 #include <functional>
 #include <memory>
@@ -34,10 +35,20 @@ class Stream {
   virtual void Wait(Event& event) = 0;
   virtual void Copy(void* destination, const void* source, size_t bytes) = 0;
   virtual void Fill(void* destination, size_t bytes) = 0;  // with zero
+  // Writes the time since `origin` to host memory when the stream gets there: for traces, it may slow the stream down.
+  virtual void Stamp(std::chrono::steady_clock::time_point origin, double* microseconds) = 0;
   // Blocks the host until all enqueued work is done; the first error since creation.
   virtual Status Synchronize() = 0;
   // The first error so far, without waiting.
   virtual Status status() const = 0;
+};
+
+// Work of one or more streams, kept and enqueued again as a whole: a CUDA graph. Kernels, memory and events it names
+// stay where they are while it exists.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+  virtual void Replay(Stream& origin) = 0;
 };
 
 // Memory, zero-filled, 256-byte aligned, freed with the object.
@@ -51,9 +62,10 @@ class Buffer {
 struct StreamOptions {
   std::string_view name;  // "compute", "communication", "copy"
   int rank = 0;
-  int threads = 1;             // OpenMP team of the stream's kernels; 1: none
-  size_t queue_capacity = 0;   // commands that may be pending; 0: the backend's default
-  // Called once, from the stream's thread, with the stream's first error: ranks that wait for this one are released here.
+  int threads = 1;            // OpenMP team of the stream's kernels; 1: none
+  size_t queue_capacity = 0;  // commands that may be pending; 0: the backend's default
+  // Called once, from the stream's thread, with the stream's first error: ranks that wait for this one are released
+  // here.
   std::function<void(const Status&)> on_error = nullptr;
 };
 
@@ -70,6 +82,12 @@ class Device {
   virtual StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) = 0;
   virtual StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) = 0;
   virtual StatusOr<std::unique_ptr<Event>> CreateEvent() = 0;
+  // Whether streams can record. Between the two calls below nothing that is enqueued on `origin`, or on a stream that
+  // waits for its events, runs: it is kept. All those streams are joined in `origin` before the end. Null after a
+  // failure, which `origin` keeps as its error.
+  virtual bool can_record() const { return false; }
+  virtual void BeginRecording(Stream& origin);
+  virtual std::unique_ptr<Recording> EndRecording(Stream& origin);
   // Between host and device memory; blocks. On the CPU a memcpy.
   virtual Status CopyToDevice(void* destination, const void* source, size_t bytes) = 0;
   virtual Status CopyToHost(void* destination, const void* source, size_t bytes) = 0;

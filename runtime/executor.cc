@@ -122,6 +122,7 @@ void Executor::Finish(size_t slot) {
 
 Status Executor::Rebind(std::byte* transient) {
   resources_.transient = transient;
+  recordings_.clear();
   launches_.clear();
   return BindLaunches();
 }
@@ -171,18 +172,38 @@ void Executor::Submit(const RunContext& run, std::span<const std::byte* const> f
   if (submitted_ >= kDepth) Finish(slot);
   runs_[slot] = run;
   Stage(slot, feeds, fetches);
-  for (size_t i = 0; i < plan_.steps.size(); ++i) {
-    const StepKind kind = plan_.steps[i].kind;
-    Stream& stream = *resources_.streams[static_cast<size_t>(plan_.steps[i].stream)];
-    const bool stamped =
-        times != nullptr && kind != StepKind::kLaunch && kind != StepKind::kRecord && kind != StepKind::kWait;
-    if (stamped) times->StampStart(i, stream);
-    Enqueue(i, slot, feeds, fetches, times);
-    if (stamped) times->StampEnd(i, stream);
+  // The first run warms libraries up: what they make on first use may not be recorded.
+  if (resources_.record && resources_.device->can_record() && times == nullptr && submitted_ > 0) {
+    Replay(slot, feeds, fetches);
+  } else {
+    EnqueueAll(slot, feeds, fetches, times);
   }
   // Streams are joined at the end of a plan: the end of the first is the end of all.
   resources_.streams[0]->Record(*done_[slot]);
   ++submitted_;
+}
+
+void Executor::Replay(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches) {
+  Stream& origin = *resources_.streams[0];
+  std::unique_ptr<Recording>& recording = recordings_[{slot, runs_[slot].micro_batch}];
+  if (recording == nullptr) {
+    resources_.device->BeginRecording(origin);
+    EnqueueAll(slot, feeds, fetches, nullptr);
+    recording = resources_.device->EndRecording(origin);
+  }
+  if (recording != nullptr) recording->Replay(origin);
+}
+
+void Executor::EnqueueAll(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+                          StepTimes* times) {
+  for (size_t i = 0; i < plan_.steps.size(); ++i) {
+    const StepKind kind = plan_.steps[i].kind;
+    Stream& stream = *resources_.streams[static_cast<size_t>(plan_.steps[i].stream)];
+    const bool stamped = times != nullptr && kind != StepKind::kRecord && kind != StepKind::kWait;
+    if (stamped) times->StampStart(i, stream);
+    Enqueue(i, slot, feeds, fetches);
+    if (stamped) times->StampEnd(i, stream);
+  }
 }
 
 void Executor::WaitFor(int back) {
@@ -191,7 +212,7 @@ void Executor::WaitFor(int back) {
 }
 
 void Executor::Enqueue(size_t index, size_t slot, std::span<const std::byte* const> feeds,
-                       std::span<std::byte* const> fetches, StepTimes* times) {
+                       std::span<std::byte* const> fetches) {
   const Staging& staging = staging_[slot];
   const PlanStep& step = plan_.steps[index];
   Stream& stream = *resources_.streams[static_cast<size_t>(step.stream)];
@@ -215,7 +236,7 @@ void Executor::Enqueue(size_t index, size_t slot, std::span<const std::byte* con
       const size_t node = static_cast<size_t>(step.node);
       LaunchArgs args = launches_[node].args;
       args.run = &runs_[slot];
-      return stream.Launch(times == nullptr ? *kernels_[node] : times->Timed(index, *kernels_[node]), args);
+      return stream.Launch(*kernels_[node], args);
     }
     case StepKind::kRecord:
       return stream.Record(*events_[static_cast<size_t>(step.event)]);

@@ -8,6 +8,7 @@
 
 #include <array>
 #include <cstddef>
+#include <map>
 #include <memory>
 #include <span>
 #include <string>
@@ -37,6 +38,7 @@ struct RankResources {
   int accumulation = 1;
   int threads = 1;  // OpenMP team of the compute stream
   uint64_t seed = 0;
+  bool record = false;  // replay runs whole, where the device can record
 };
 
 class Executor {
@@ -85,10 +87,12 @@ class Executor {
   // Waits for the run of a slot and hands out its staged fetches.
   void Finish(size_t slot);
   void Stage(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
+  void EnqueueAll(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
+                  StepTimes* times);
+  void Replay(size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
   Status BindLaunches();
   std::byte* Address(const Placement& placement) const;
-  void Enqueue(size_t index, size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches,
-               StepTimes* times);
+  void Enqueue(size_t index, size_t slot, std::span<const std::byte* const> feeds, std::span<std::byte* const> fetches);
 
   const Graph& graph_;
   ExecutionPlan plan_;
@@ -99,6 +103,8 @@ class Executor {
   std::array<std::unique_ptr<Event>, kDepth> done_;  // end of a run; slot = run number modulo kDepth
   std::array<RunContext, kDepth> runs_;
   std::array<Staging, kDepth> staging_;
+  // By slot, whose staging it uses, and micro-batch, which kernels read when they are recorded.
+  std::map<std::pair<size_t, int64_t>, std::unique_ptr<Recording>> recordings_;
   uint64_t submitted_ = 0;
 };
 

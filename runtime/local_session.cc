@@ -52,6 +52,9 @@ Status LocalSession::Initialize() {
   backend.ranks = options_.ranks;
   backend.timeout = std::chrono::seconds(options_.timeout_seconds);
   ASSIGN_OR_RETURN(backend_, OpenBackend(options_.device, backend));
+  if (options_.cuda_graphs && !backend_->device(0).can_record()) {
+    return UsageError("--cuda-graphs: --device " + options_.device + " has none");
+  }
   if (backend_->wants_thread_per_rank() && options_.ranks > 1) threads_ = std::make_unique<RankThreads>(options_.ranks);
   ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
@@ -102,6 +105,7 @@ Status LocalSession::AddTeam(const Variant& variant) {
   team.accumulation = options_.accumulation;
   team.seed = options_.seed;
   team.overlap = options_.overlap;
+  team.record = options_.cuda_graphs;
   team.layout = &layout_;
   for (int rank = 0; rank < options_.ranks; ++rank) {
     team.devices.push_back(&backend_->device(rank));

@@ -82,6 +82,7 @@ RankResources RankTeam::Resources(int rank, int constants) const {
   resources.accumulation = options_.accumulation;
   resources.threads = options_.threads_per_rank;
   resources.seed = options_.seed;
+  resources.record = options_.record;
   return resources;
 }
 

@@ -23,6 +23,7 @@ struct RankTeamOptions {
   int accumulation = 1;
   uint64_t seed = 0;
   bool overlap = true;                       // false: one stream
+  bool record = false;                       // RankResources::record
   size_t state_bytes = 0;                    // per rank
   const Layout* layout = nullptr;            // outlives the team
   std::vector<Device*> devices;              // one per rank, borrowed; several ranks may share one

@@ -16,34 +16,22 @@ class StepTimes {
  public:
   using Clock = std::chrono::steady_clock;
 
-  StepTimes(const ExecutionPlan& plan, Clock::time_point origin);
+  StepTimes(const ExecutionPlan& plan, Clock::time_point origin)
+      : origin_(origin), start_us_(plan.steps.size(), 0), end_us_(plan.steps.size(), 0) {}
   StepTimes(const StepTimes&) = delete;
   StepTimes& operator=(const StepTimes&) = delete;
 
-  // `kernel` with a stamp before and behind it, to be launched in its place. Borrows it.
-  Kernel& Timed(size_t step, Kernel& kernel);
-  // The same for work that is no kernel.
-  void StampStart(size_t step, Stream& stream);
-  void StampEnd(size_t step, Stream& stream);
+  // Around the work of a step on its stream.
+  void StampStart(size_t step, Stream& stream) { stream.Stamp(origin_, &start_us_[step]); }
+  void StampEnd(size_t step, Stream& stream) { stream.Stamp(origin_, &end_us_[step]); }
   // Microseconds since the origin; valid when the run is over.
   double start_us(size_t step) const { return start_us_[step]; }
   double end_us(size_t step) const { return end_us_[step]; }
 
  private:
-  // Stamps where a target is set, and launches the inner kernel between, if there is one.
-  class Stamp : public Kernel {
-   public:
-    Status Launch(const LaunchArgs& args) override;
-    Clock::time_point origin;
-    Kernel* inner = nullptr;
-    double* before = nullptr;
-    double* after = nullptr;
-  };
-
+  const Clock::time_point origin_;
   std::vector<double> start_us_;
   std::vector<double> end_us_;
-  std::vector<Stamp> first_;
-  std::vector<Stamp> second_;
 };
 
 }  // namespace onnxtrain

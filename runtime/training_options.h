@@ -74,6 +74,7 @@ struct TrainingOptions {
   int64_t timeout_seconds = 600;
 
   // Numbers and machine.
+  bool cuda_graphs = false;     // replays every step whole after its first run; --device cuda only
   std::string device = "cpu";   // "cuda": needs libonnxtrain_cuda.so (runtime/backend.h)
   DType dtype = DType::kFloat;  // kFloat or kDouble
   uint64_t seed = 0;

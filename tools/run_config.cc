@@ -85,6 +85,7 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["reduce-dtype"] = run.reduce_dtype;
   json["recompute"] = run.recompute;
   json["device"] = t.device;
+  json["cuda-graphs"] = t.cuda_graphs;
   if (t.memory_limit > 0) json["memory-limit"] = t.memory_limit;
   json["seed"] = t.seed;
   json["deterministic"] = true;

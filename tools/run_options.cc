@@ -226,6 +226,7 @@ void AddNumberOptions(OptionSet& o, RunOptions& run) {
   o.Custom("memory-limit", "BYTES", "refuse a plan that needs more per rank; K, M, G behind a number",
            [&run](const std::string& value) { return SetBytes(&run.training.memory_limit, value); });
   o.Choice("device", &run.training.device, {"cpu", "cuda"}, "where it runs");
+  o.Flag("cuda-graphs", &run.training.cuda_graphs, "replay every step as a whole after its first run");
 }
 
 void AddDataOptions(OptionSet& o, RunOptions& run) {

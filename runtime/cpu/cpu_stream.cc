@@ -89,6 +89,14 @@ void CpuStream::Fill(void* destination, size_t bytes) {
   Publish();
 }
 
+void CpuStream::Stamp(std::chrono::steady_clock::time_point origin, double* microseconds) {
+  Command& command = Reserve();
+  command.kind = Kind::kStamp;
+  command.origin = origin;
+  command.destination = microseconds;
+  Publish();
+}
+
 Status CpuStream::Synchronize() {
   WaitUntil(tail_, head_.load(std::memory_order_relaxed));
   return status();
@@ -123,10 +131,14 @@ void CpuStream::Work() {
 
 void CpuStream::Execute(const Command& command) {
   switch (command.kind) {
-    case Kind::kRecord: return command.event->Pass(command.point);
-    case Kind::kWait: return command.event->WaitFor(command.point);
-    case Kind::kStop: return;
-    default: break;
+    case Kind::kRecord:
+      return command.event->Pass(command.point);
+    case Kind::kWait:
+      return command.event->WaitFor(command.point);
+    case Kind::kStop:
+      return;
+    default:
+      break;
   }
   if (failed_.load(std::memory_order_relaxed)) return;  // work after a failure is skipped, order is kept
   switch (command.kind) {
@@ -143,7 +155,13 @@ void CpuStream::Execute(const Command& command) {
     case Kind::kFill:
       if (command.bytes != 0) std::memset(command.destination, 0, command.bytes);
       return;
-    default: return;
+    case Kind::kStamp: {
+      const std::chrono::duration<double, std::micro> now = std::chrono::steady_clock::now() - command.origin;
+      *static_cast<double*>(command.destination) = now.count();
+      return;
+    }
+    default:
+      return;
   }
 }
 

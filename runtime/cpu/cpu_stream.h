@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A stream on the CPU: one worker thread that takes commands from a bounded queue in order. Enqueueing allocates nothing;
-// it blocks while the queue is full. One host thread enqueues.
+// A stream on the CPU: one worker thread that takes commands from a bounded queue in order. Enqueueing allocates
+// nothing; it blocks while the queue is full. One host thread enqueues.
 #ifndef ONNXTRAIN_RUNTIME_CPU_CPU_STREAM_H_
 #define ONNXTRAIN_RUNTIME_CPU_CPU_STREAM_H_
 
@@ -38,11 +38,12 @@ class CpuStream : public Stream {
   void Wait(Event& event) override;
   void Copy(void* destination, const void* source, size_t bytes) override;
   void Fill(void* destination, size_t bytes) override;
+  void Stamp(std::chrono::steady_clock::time_point origin, double* microseconds) override;
   Status Synchronize() override;
   Status status() const override;
 
  private:
-  enum class Kind : uint8_t { kLaunch, kRecord, kWait, kCopy, kFill, kStop };
+  enum class Kind : uint8_t { kLaunch, kRecord, kWait, kCopy, kFill, kStamp, kStop };
   struct Command {
     Kind kind = Kind::kStop;
     Kernel* kernel = nullptr;
@@ -52,6 +53,7 @@ class CpuStream : public Stream {
     void* destination = nullptr;
     const void* source = nullptr;
     size_t bytes = 0;
+    std::chrono::steady_clock::time_point origin;
   };
 
   Command& Reserve();  // waits for room; the caller fills it and calls Publish
