@@ -178,6 +178,7 @@ StatusOr<int> RunTrain(const std::vector<std::string>& arguments) {
   AddTrainingOptions(options, run);
   AddRunningOptions(options, run);
   AddOutputOptions(options, run);
+  options.ShowOnly({"out", "resume", "save-every", "trace", "json", "quiet"});
   RETURN_IF_ERROR(options.Parse(arguments));
   if (options.help_wanted()) {
     Console::Print(options.Help("train", "trains a model on your data"));

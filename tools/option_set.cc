@@ -2,6 +2,7 @@
 #include "tools/option_set.h"
 
 #include <algorithm>
+#include <cctype>
 #include <charconv>
 #include <cmath>
 #include <cstdlib>
@@ -62,6 +63,13 @@ StatusOr<double> ParseInRange(const std::string& value, const NumberRange& range
   std::string wanted = (range.open ? "above " : "at least ") + NumberText(range.least);
   if (std::isfinite(range.below)) wanted += " and below " + NumberText(range.below);
   return UsageError("must be " + wanted + ", found " + value);
+}
+
+// "Batch and ranks" is the topic batch.
+std::string TopicOf(std::string_view section) {
+  std::string topic;
+  for (const char c : section.substr(0, section.find(' '))) topic += static_cast<char>(std::tolower(c));
+  return topic;
 }
 
 }  // namespace
@@ -188,13 +196,20 @@ Status OptionSet::Set(const Option& option, const std::string& value) {
   return status.ok() ? status : Status(status.code(), "--" + option.name + ": " + status.message());
 }
 
+Status OptionSet::CheckTopic() const {
+  const auto fits = [&](const Option& option) { return TopicOf(option.section) == topic_; };
+  if (topic_.empty() || topic_ == "all" || std::any_of(options_.begin(), options_.end(), fits)) return OkStatus();
+  return UsageError("no topic '" + topic_ + "' of the help; topics are " + Topics());
+}
+
 Status OptionSet::Parse(const std::vector<std::string>& arguments) {
   std::vector<std::string> config_files;
   for (size_t i = 0; i < arguments.size(); ++i) {
     const std::string& argument = arguments[i];
     if (argument == "--help" || argument == "-h") {
       help_wanted_ = true;
-      return OkStatus();
+      if (i + 1 < arguments.size() && arguments[i + 1].substr(0, 1) != "-") topic_ = arguments[i + 1];
+      return CheckTopic();
     }
     const bool output = argument == "-o" && Find("o") != nullptr;  // the one short option
     if (!output && (argument.size() < 3 || argument.substr(0, 2) != "--")) {
@@ -268,24 +283,56 @@ Status OptionSet::ApplyConfig(const std::string& json_text, const std::string& f
   return OkStatus();
 }
 
+void OptionSet::ShowOnly(const std::vector<std::string>& names) {
+  for (; sorted_out_ < options_.size(); ++sorted_out_) {
+    Option& option = options_[sorted_out_];
+    option.rare = std::find(names.begin(), names.end(), option.name) == names.end();
+  }
+}
+
+bool OptionSet::IsShown(const Option& option) const {
+  if (option.help.empty()) return false;
+  if (topic_ == "all") return true;
+  if (topic_.empty()) return !option.rare;
+  return TopicOf(option.section) == topic_;
+}
+
+std::string OptionSet::Row(const Option& option) const {
+  std::string head =
+      (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
+  head += head.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
+                                        : std::string(kHelpColumn - head.size(), ' ');
+  return head + Wrapped(option.help + (option.repeats ? " (repeats)" : ""), kHelpColumn) + "\n";
+}
+
+std::string OptionSet::Topics() const {
+  std::string topics;
+  for (const Option& option : options_) {
+    const std::string topic = TopicOf(option.section);
+    if (!option.help.empty() && topics.find(topic + ", ") == std::string::npos) topics += topic + ", ";
+  }
+  return topics + "all";
+}
+
 std::string OptionSet::Help(std::string_view command, std::string_view summary) const {
   std::string text = "onnx-train " + std::string(command) +
                      (positional_metavar_.empty() ? "" : " " + positional_metavar_) + " [options]\n" +
                      std::string(summary) + "\n";
   std::string section;
+  const auto is_rare = [](const Option& option) { return option.rare; };
+  const bool all = topic_ == "all" || std::none_of(options_.begin(), options_.end(), is_rare);
+  const bool headings = all || !topic_.empty();
+  if (!headings) text += "\n";
   for (const Option& option : options_) {
-    if (option.help.empty()) continue;
-    if (option.section != section) text += "\n" + (section = option.section) + "\n";
-    std::string head =
-        (option.name.size() == 1 ? "  -" : "  --") + option.name + (option.metavar.empty() ? "" : " " + option.metavar);
-    head += head.size() + 2 > kHelpColumn ? "\n" + std::string(kHelpColumn, ' ')
-                                          : std::string(kHelpColumn - head.size(), ' ');
-    text += head + Wrapped(option.help + (option.repeats ? " (repeats)" : ""), kHelpColumn) + "\n";
+    if (!IsShown(option)) continue;
+    if (headings && option.section != section) text += "\n" + (section = option.section) + "\n";
+    text += Row(option);
   }
   const std::string config = "  --config FILE.json";
-  text += "\n" + config + std::string(kHelpColumn - config.size(), ' ') +
+  text += (headings ? "\n" : "") + config + std::string(kHelpColumn - config.size(), ' ') +
           "the same names as keys of a JSON object; the command line wins\n";
-  return text;
+  if (all) return text;
+  return text + "\nMore: onnx-train " + std::string(command) + " --help TOPIC, one of\n  " + Topics() + "\n";
 }
 
 std::map<std::string, std::string, std::less<>> OptionSet::GivenTexts() const {

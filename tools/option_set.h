@@ -57,7 +57,12 @@ class OptionSet {
   // Arguments that are no options. `least` and `most` count them.
   void Positional(std::string metavar, std::vector<std::string>* target, size_t least, size_t most);
 
-  // Fails with Usage. `--help` sets help_wanted() and stops parsing.
+  // Of the options declared since the last call the help shows only these, and names its sections as topics for the
+  // rest: it has to fit a screen.
+  void ShowOnly(const std::vector<std::string>& names);
+
+  // Fails with Usage. `--help` sets help_wanted() and stops parsing; a word behind it is the topic: the first word of a
+  // section, in small letters, or 'all'.
   Status Parse(const std::vector<std::string>& arguments);
   // Every key of a JSON configuration as if given on the command line, unless it was; for --config and stored runs. The
   // key "model" is the argument MODEL.
@@ -66,7 +71,7 @@ class OptionSet {
   // Whether the command line or a configuration file gave it.
   bool given(std::string_view name) const { return given_.count(std::string(name)) != 0; }
   bool help_wanted() const { return help_wanted_; }
-  // "onnx-train train MODEL [options]" and the table of options, at most 100 columns.
+  // "onnx-train train MODEL [options]" and the table of options, or of those of the topic, at most 100 columns.
   std::string Help(std::string_view command, std::string_view summary) const;
   // Whether the command line itself gave it.
   bool typed(std::string_view name) const { return typed_.count(std::string(name)) != 0; }
@@ -81,12 +86,17 @@ class OptionSet {
     std::string help;
     bool repeats = false;
     Setter setter;
+    bool rare = false;  // shown under its topic only
   };
 
   void Add(Option option);
   const Option* Find(std::string_view name) const;
   Status Unknown(std::string_view name) const;
   Status Set(const Option& option, const std::string& value);
+  bool IsShown(const Option& option) const;
+  std::string Row(const Option& option) const;
+  std::string Topics() const;  // "loss, data, all"
+  Status CheckTopic() const;
 
   std::vector<Option> options_;
   std::string section_ = "Options";
@@ -99,6 +109,8 @@ class OptionSet {
   size_t positional_least_ = 0;
   size_t positional_most_ = 0;
   bool help_wanted_ = false;
+  std::string topic_;
+  size_t sorted_out_ = 0;  // options that ShowOnly has seen
 };
 
 // Numbers as options spell them. Fail with Usage and say what was expected.

@@ -112,7 +112,7 @@ void AddLossOptions(OptionSet& o, RunOptions& run, std::vector<std::string> loss
   o.String("labels", &t.labels, "NAME", "feed that holds the targets");
   o.Int("ignore-index", &t.ignore_index, "K", "label that does not count (-100)");
   o.Double("label-smoothing", &t.label_smoothing, "E", "share of the target given to all classes", {0, false, 1});
-  o.Section("What trains");
+  o.Section("Weights and modes");
   o.Strings("trainable", &t.trainable, "GLOB", "train exactly the matching tensors");
   o.Strings("freeze", &t.freeze, "GLOB", "do not train the matching tensors");
   o.Choice("bn", &t.batch_norm, {"as-exported", "train", "frozen"}, "BatchNormalization statistics");
@@ -280,6 +280,9 @@ void AddTrainingOptions(OptionSet& o, RunOptions& run) {
   AddLengthOptions(o, run);
   AddBatchOptions(o, run);
   AddNumberOptions(o, run);
+  o.ShowOnly({"loss", "labels", "trainable", "freeze", "train", "val", "tokens", "seq-len", "optimizer", "lr",
+              "weight-decay", "schedule", "clip-grad", "epochs", "max-steps", "batch-size", "accum", "ranks", "zero",
+              "dtype", "device"});
 }
 
 }  // namespace onnxtrain

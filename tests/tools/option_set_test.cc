@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tools/option_set.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "tests/support/status_matchers.h"
@@ -8,6 +9,10 @@
 
 namespace onnxtrain {
 namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
 
 struct Targets {
   bool flag = false;
@@ -116,6 +121,23 @@ TEST_F(OptionSetTest, HelpStaysInside100Columns) {
     EXPECT_LE(end - begin, 100u) << help.substr(begin, end - begin);
     begin = end + 1;
   }
+}
+
+TEST_F(OptionSetTest, RareOptionsAreShownUnderTheirTopic) {
+  bool often = false;
+  bool seldom = false;
+  options_.Section("Length and order");
+  options_.Flag("often", &often, "wanted often");
+  options_.Flag("seldom", &seldom, "wanted seldom");
+  options_.ShowOnly({"often"});
+  const auto help = [&](const std::vector<std::string>& arguments) {
+    EXPECT_OK(options_.Parse(arguments));
+    return options_.Help("train", "trains");
+  };
+  EXPECT_THAT(help({"--help"}), AllOf(HasSubstr("--often"), Not(HasSubstr("--seldom")), HasSubstr("length, all")));
+  EXPECT_THAT(help({"--help", "length"}), HasSubstr("--seldom"));
+  EXPECT_THAT(help({"--help", "all"}), HasSubstr("--seldom"));
+  EXPECT_USAGE_ERROR(options_.Parse({"--help", "widths"}), "no topic 'widths'");
 }
 
 }  // namespace
