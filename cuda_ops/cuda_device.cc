@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cuda_ops/cuda_device.h"
+
+#include <cublasLt.h>
+
+#include "cuda_ops/cuda_error.h"
+#include "cuda_ops/cuda_stream.h"
+#include "cuda_ops/ops/all_ops.h"
+
+namespace onnxtrain {
+namespace {
+
+// Device memory, or page-locked host memory.
+class CudaBuffer : public Buffer {
+ public:
+  enum class Kind : uint8_t { kDevice, kHost };
+  CudaBuffer(Kind kind, int device, void* data, size_t size) : kind_(kind), device_(device), data_(data), size_(size) {}
+  ~CudaBuffer() override {
+    (void)cudaSetDevice(device_);
+    if (kind_ == Kind::kDevice) {
+      (void)cudaFree(data_);
+    } else {
+      (void)cudaFreeHost(data_);
+    }
+  }
+  std::byte* data() const override { return static_cast<std::byte*>(data_); }
+  size_t size() const override { return size_; }
+
+ private:
+  const Kind kind_;
+  const int device_;
+  void* const data_;
+  const size_t size_;
+};
+
+// Both allocators align to 256 bytes at least and have no use for a size of zero.
+size_t AtLeastOne(size_t bytes) { return bytes == 0 ? 1 : bytes; }
+
+class CudaRecording : public Recording {
+ public:
+  explicit CudaRecording(cudaGraphExec_t graph) : graph_(graph) {}
+  ~CudaRecording() override { (void)cudaGraphExecDestroy(graph_); }
+  void Replay(Stream& origin) override {
+    auto& stream = static_cast<CudaStream&>(origin);
+    if (stream.status().ok()) stream.Keep(CudaError(cudaGraphLaunch(graph_, stream.handle()), "cudaGraphLaunch"));
+  }
+
+ private:
+  const cudaGraphExec_t graph_;
+};
+
+StatusOr<cudaGraphExec_t> Instantiate(cudaStream_t stream) {
+  cudaGraph_t graph = nullptr;
+  RETURN_IF_CUDA_ERROR(cudaStreamEndCapture(stream, &graph));
+  cudaGraphExec_t executable = nullptr;
+  const cudaError_t error = cudaGraphInstantiate(&executable, graph, 0);
+  (void)cudaGraphDestroy(graph);
+  RETURN_IF_CUDA_ERROR(error);
+  return executable;
+}
+
+}  // namespace
+
+StatusOr<int> CudaDevice::Count() {
+  int count = 0;
+  const cudaError_t error = cudaGetDeviceCount(&count);
+  if (error == cudaSuccess && count > 0) return count;
+  return UsageError(std::string("--device cuda: no GPU can be used here (") + cudaGetErrorString(error) +
+                    "); look at nvidia-smi, or use --device cpu");
+}
+
+StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
+  std::unique_ptr<CudaDevice> device(new CudaDevice);
+  device->context_.device = ordinal;
+  RETURN_IF_ERROR(device->MakeCurrent());
+  RETURN_IF_CUDA_ERROR(
+      cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
+  if (cublasLtCreate(&device->context_.matmul_handle) != CUBLAS_STATUS_SUCCESS) {
+    return InternalError("cublasLtCreate failed on GPU " + std::to_string(ordinal));
+  }
+  AddAllCudaOps(device->kernels_, device->context_);
+  return device;
+}
+
+CudaDevice::~CudaDevice() {
+  if (context_.matmul_handle != nullptr) (void)cublasLtDestroy(context_.matmul_handle);
+}
+
+Status CudaDevice::MakeCurrent() const {
+  RETURN_IF_CUDA_ERROR(cudaSetDevice(context_.device));
+  return OkStatus();
+}
+
+StatusOr<std::unique_ptr<Buffer>> CudaDevice::Allocate(size_t bytes) {
+  RETURN_IF_ERROR(MakeCurrent());
+  void* data = nullptr;
+  RETURN_IF_CUDA_ERROR(cudaMalloc(&data, AtLeastOne(bytes)));
+  auto buffer = std::make_unique<CudaBuffer>(CudaBuffer::Kind::kDevice, context_.device, data, bytes);
+  RETURN_IF_CUDA_ERROR(cudaMemset(data, 0, AtLeastOne(bytes)));
+  // Streams do not wait for the default stream, on which the fill may still run.
+  RETURN_IF_CUDA_ERROR(cudaDeviceSynchronize());
+  return std::unique_ptr<Buffer>(std::move(buffer));
+}
+
+StatusOr<std::unique_ptr<Buffer>> CudaDevice::AllocateStaging(size_t bytes) {
+  RETURN_IF_ERROR(MakeCurrent());
+  void* data = nullptr;
+  RETURN_IF_CUDA_ERROR(cudaHostAlloc(&data, AtLeastOne(bytes), cudaHostAllocPortable));
+  std::memset(data, 0, AtLeastOne(bytes));
+  return std::unique_ptr<Buffer>(std::make_unique<CudaBuffer>(CudaBuffer::Kind::kHost, context_.device, data, bytes));
+}
+
+StatusOr<std::unique_ptr<Stream>> CudaDevice::CreateStream(const StreamOptions& options) {
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaStream> stream, CudaStream::Create(context_.device, options));
+  return std::unique_ptr<Stream>(std::move(stream));
+}
+
+StatusOr<std::unique_ptr<Event>> CudaDevice::CreateEvent() {
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaEvent> event, CudaEvent::Create(context_.device));
+  return std::unique_ptr<Event>(std::move(event));
+}
+
+// Thread-local: other threads, such as a watchdog, may call CUDA meanwhile.
+void CudaDevice::BeginRecording(Stream& origin) {
+  auto& stream = static_cast<CudaStream&>(origin);
+  stream.Keep(MakeCurrent());
+  if (!stream.status().ok()) return;
+  stream.Keep(
+      CudaError(cudaStreamBeginCapture(stream.handle(), cudaStreamCaptureModeThreadLocal), "cudaStreamBeginCapture"));
+}
+
+std::unique_ptr<Recording> CudaDevice::EndRecording(Stream& origin) {
+  auto& stream = static_cast<CudaStream&>(origin);
+  StatusOr<cudaGraphExec_t> graph = Instantiate(stream.handle());
+  stream.Keep(graph.status());
+  if (!graph.ok()) return nullptr;
+  return std::make_unique<CudaRecording>(*graph);
+}
+
+Status CudaDevice::CopyToDevice(void* destination, const void* source, size_t bytes) {
+  RETURN_IF_ERROR(MakeCurrent());
+  if (bytes != 0) RETURN_IF_CUDA_ERROR(cudaMemcpy(destination, source, bytes, cudaMemcpyHostToDevice));
+  return OkStatus();
+}
+
+Status CudaDevice::CopyToHost(void* destination, const void* source, size_t bytes) {
+  RETURN_IF_ERROR(MakeCurrent());
+  if (bytes != 0) RETURN_IF_CUDA_ERROR(cudaMemcpy(destination, source, bytes, cudaMemcpyDeviceToHost));
+  return OkStatus();
+}
+
+}  // namespace onnxtrain

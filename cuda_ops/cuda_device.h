@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+// One GPU as a Device. Memory is cudaMalloc's, a stream is a cudaStream_t, an event a cudaEvent_t without timing;
+// kernels come from cuda_ops/ops. Any host thread may call; each call makes this GPU current on its thread.
+#ifndef ONNXTRAIN_CUDA_OPS_CUDA_DEVICE_H_
+#define ONNXTRAIN_CUDA_OPS_CUDA_DEVICE_H_
+
+#include <memory>
+
+#include "cuda_ops/cuda_context.h"
+#include "runtime/device.h"
+
+namespace onnxtrain {
+
+class CudaDevice : public Device {
+ public:
+  // Fails with ResourceExhausted or Internal and CUDA's own words when the GPU cannot be used.
+  static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
+  // The number of GPUs; Usage with the driver's words when there is none.
+  static StatusOr<int> Count();
+  ~CudaDevice() override;
+
+  std::string_view name() const override { return "cuda"; }
+  const KernelRegistry& kernels() const override { return kernels_; }
+  bool shares_host_memory() const override { return false; }
+  StatusOr<std::unique_ptr<Buffer>> Allocate(size_t bytes) override;
+  StatusOr<std::unique_ptr<Buffer>> AllocateStaging(size_t bytes) override;
+  StatusOr<std::unique_ptr<Stream>> CreateStream(const StreamOptions& options) override;
+  StatusOr<std::unique_ptr<Event>> CreateEvent() override;
+  bool can_record() const override { return true; }
+  void BeginRecording(Stream& origin) override;
+  std::unique_ptr<Recording> EndRecording(Stream& origin) override;
+  Status CopyToDevice(void* destination, const void* source, size_t bytes) override;
+  Status CopyToHost(void* destination, const void* source, size_t bytes) override;
+
+  const CudaContext& context() const { return context_; }
+
+ private:
+  CudaDevice() = default;
+  Status MakeCurrent() const;
+
+  CudaContext context_;
+  KernelRegistry kernels_;
+};
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_CUDA_OPS_CUDA_DEVICE_H_
