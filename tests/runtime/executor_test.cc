@@ -29,15 +29,22 @@ struct PlannedGraph {
   ExecutionPlan plan;
 };
 
-PlannedGraph Plan(const Graph& graph) {
+PlannedGraph Plan(Device& device, const Graph& graph) {
   PlannedGraph planned;
   planned.persistent = PlacePersistent(graph);
   ScheduleOptions options;
   options.persistent = &planned.persistent;
+  RankResources resources;
+  resources.device = &device;
+  const StatusOr<std::vector<size_t>> workspace = WorkspaceBytes(graph, resources);
+  EXPECT_TRUE(workspace.ok()) << workspace.status().message();
+  options.workspace_bytes = [&](const Node&, int index) { return (*workspace)[static_cast<size_t>(index)]; };
   StatusOr<ExecutionPlan> plan = Schedule(graph, options);
   EXPECT_TRUE(plan.ok()) << plan.status().message();
   planned.plan = *std::move(plan);
-  const Status verified = VerifyPlan(graph, planned.plan);
+  PlanVerifierOptions verify;
+  verify.workspace_bytes = options.workspace_bytes;
+  const Status verified = VerifyPlan(graph, planned.plan, verify);
   EXPECT_TRUE(verified.ok()) << verified.message();
   return planned;
 }
@@ -89,7 +96,7 @@ TEST(ExecutorTest, EveryInterleavingGivesTheSameBits) {
     RandomGraphOptions options;
     options.world_size = 1;
     const Graph graph = MakeRandomGraph(seed, SyntheticRegistry(), options);
-    const PlannedGraph planned = Plan(graph);
+    const PlannedGraph planned = Plan(cpu, graph);
     const Tensors start = MakeRandomTensors(graph, seed);
     const Tensors expected = RunPlan(cpu, graph, planned, start);
     for (uint64_t interleaving = 0; interleaving < 20; ++interleaving) {
