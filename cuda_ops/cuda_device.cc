@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_ops/cuda_device.h"
 
-#include <cublasLt.h>
+#include <cstring>
 
 #include "cuda_ops/cuda_error.h"
 #include "cuda_ops/cuda_stream.h"
@@ -75,15 +75,8 @@ StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
   RETURN_IF_ERROR(device->MakeCurrent());
   RETURN_IF_CUDA_ERROR(
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
-  if (cublasLtCreate(&device->context_.matmul_handle) != CUBLAS_STATUS_SUCCESS) {
-    return InternalError("cublasLtCreate failed on GPU " + std::to_string(ordinal));
-  }
   AddAllCudaOps(device->kernels_, device->context_);
   return device;
-}
-
-CudaDevice::~CudaDevice() {
-  if (context_.matmul_handle != nullptr) (void)cublasLtDestroy(context_.matmul_handle);
 }
 
 Status CudaDevice::MakeCurrent() const {

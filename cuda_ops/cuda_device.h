@@ -17,7 +17,6 @@ class CudaDevice : public Device {
   static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
   // The number of GPUs; Usage with the driver's words when there is none.
   static StatusOr<int> Count();
-  ~CudaDevice() override;
 
   std::string_view name() const override { return "cuda"; }
   const KernelRegistry& kernels() const override { return kernels_; }

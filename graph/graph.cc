@@ -37,17 +37,6 @@ StatusOr<std::vector<TensorType>> InferOutputs(const OpDef& def, const NodeSpec&
 
 }  // namespace
 
-const std::string& Node::op() const { return def_->name; }
-
-std::string Node::Describe() const {
-  for (const Value* output : outputs_) {
-    if (output != nullptr) {
-      return op() + " node of '" + output->name() + "'" + (origin_.empty() ? "" : " from " + origin_);
-    }
-  }
-  return op() + " node" + (origin_.empty() ? "" : " from " + origin_);
-}
-
 Graph::Graph(const OpRegistry& registry, std::string name) : registry_(&registry), name_(std::move(name)) {}
 Graph::Graph(Graph&&) noexcept = default;
 Graph& Graph::operator=(Graph&&) noexcept = default;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernels that are one call of a launcher: shapes, types and attributes are read when the kernel is made and bound into the
-// call.
+// Kernels that are one call of a launcher: shapes, types and attributes are read when the kernel is made and bound into
+// the call.
 #ifndef ONNXTRAIN_CUDA_OPS_OPS_LAUNCH_KERNEL_H_
 #define ONNXTRAIN_CUDA_OPS_OPS_LAUNCH_KERNEL_H_
 

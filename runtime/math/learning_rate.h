@@ -6,6 +6,8 @@
 #include <cmath>
 #include <cstdint>
 
+#include "runtime/math/host_device.h"
+
 namespace onnxtrain::math {
 
 enum class Schedule : uint8_t { kConstant, kLinear, kCosine, kStep, kWsd };
@@ -23,7 +25,7 @@ struct LearningRateOptions {
 
 // The rate of step k, counted from 0: linear warm-up lr * (k + 1) / W for k < W, then the schedule. Past max_steps the
 // rate stays at min_lr.
-inline double LearningRateAt(const LearningRateOptions& o, int64_t k) {
+ONNXTRAIN_HOST_DEVICE inline double LearningRateAt(const LearningRateOptions& o, int64_t k) {
   if (k < o.warmup_steps) return o.lr * static_cast<double>(k + 1) / static_cast<double>(o.warmup_steps);
   const double span = static_cast<double>(o.max_steps - o.warmup_steps);
   double t = span > 0 ? static_cast<double>(k - o.warmup_steps) / span : 1.0;

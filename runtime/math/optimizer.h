@@ -26,7 +26,7 @@ struct AdamScalars {
 
 // `step` counts the updates done before this one; t = step + 1.
 template <typename T>
-AdamScalars<T> MakeAdamScalars(bool decoupled, double lr, double weight_decay, double beta1, double beta2,
+ONNXTRAIN_HOST_DEVICE inline AdamScalars<T> MakeAdamScalars(bool decoupled, double lr, double weight_decay, double beta1, double beta2,
                                double epsilon, double grad_scale, int64_t step) {
   const double t = static_cast<double>(step) + 1.0;
   return {static_cast<T>(grad_scale),

@@ -2,17 +2,24 @@
 // What every device must do; runs on each backend of tests/support/backends.cc.
 #include <gtest/gtest.h>
 
+#include <array>
+#include <cstring>
 #include <numeric>
 #include <vector>
 
+#include "graph/program_text.h"
 #include "tests/support/backends.h"
 
 namespace onnxtrain {
 namespace {
 
-class DeviceConformance : public testing::TestWithParam<Backend> {
+class DeviceConformance : public testing::TestWithParam<std::string> {
  protected:
-  void SetUp() override { device_ = GetParam().make_device(); }
+  void SetUp() override {
+    if (const std::string reason = WhyNot(GetParam()); !reason.empty()) GTEST_SKIP() << reason;
+    backend_ = OpenTestBackend(GetParam(), 1);
+    device_ = &backend_->device(0);
+  }
 
   std::unique_ptr<Stream> MakeStream(size_t capacity = 0) {
     StreamOptions options;
@@ -33,22 +40,40 @@ class DeviceConformance : public testing::TestWithParam<Backend> {
     return values;
   }
 
-  std::unique_ptr<Device> device_;
+  std::unique_ptr<Backend> backend_;
+  Device* device_ = nullptr;
 };
 
-// Adds one to every int64 of output 0; fails when `fail` is set.
-class IncrementKernel : public Kernel {
+// Adds one to an int64: the step counter's kernel, which every device has.
+class Increment {
  public:
-  explicit IncrementKernel(size_t count, bool fail = false) : count_(count), fail_(fail) {}
-  Status Launch(const LaunchArgs& args) override {
-    if (fail_) return InternalError("planted failure");
-    for (size_t i = 0; i < count_; ++i) ++args.output<int64_t>(0)[i];
-    return OkStatus();
+  explicit Increment(Device& device) : apply_(device, {1}) {
+    const Node& node = *program_.FindGraph("step")->nodes().front();
+    StatusOr<std::unique_ptr<Kernel>> kernel = device.kernels().Create(KernelContext{node});
+    CHECK_WITH(kernel.ok(), kernel.status().message());
+    kernel_ = *std::move(kernel);
+  }
+  void Launch(Stream& stream, const Buffer& counter) {
+    inputs_ = {counter.data(), reinterpret_cast<const std::byte*>(apply_.data())};
+    output_ = counter.data();
+    LaunchArgs args;
+    args.inputs = inputs_;
+    args.outputs = {&output_, 1};
+    stream.Launch(*kernel_, args);
   }
 
  private:
-  size_t count_;
-  bool fail_;
+  Program program_ = *ReadProgramText(R"(<ir_version: 10, opset_import: ["" : 24, "onnxtrain" : 1]>
+    step (int64 count, bool apply) => (int64 next) { next = onnxtrain.AdvanceStep (count, apply) })");
+  DeviceArray<uint8_t> apply_;
+  std::unique_ptr<Kernel> kernel_;
+  std::array<const std::byte*, 2> inputs_ = {};
+  std::byte* output_ = nullptr;
+};
+
+class FailingKernel : public Kernel {
+ public:
+  Status Launch(const LaunchArgs&) override { return InternalError("planted failure"); }
 };
 
 TEST_P(DeviceConformance, BuffersAreAlignedAndHoldTheirSize) {
@@ -79,16 +104,13 @@ TEST_P(DeviceConformance, EventsOrderTwoStreams) {
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
   std::unique_ptr<Event> ping = *device_->CreateEvent();
   std::unique_ptr<Event> pong = *device_->CreateEvent();
-  IncrementKernel kernel(1);
-  std::byte* output = buffer->data();
-  LaunchArgs args;
-  args.outputs = {&output, 1};
+  Increment increment(*device_);
   constexpr int kRounds = 500;
   for (int i = 0; i < kRounds; ++i) {
-    first->Launch(kernel, args);
+    increment.Launch(*first, *buffer);
     first->Record(*ping);
     second->Wait(*ping);
-    second->Launch(kernel, args);
+    increment.Launch(*second, *buffer);
     second->Record(*pong);
     first->Wait(*pong);
   }
@@ -111,11 +133,8 @@ TEST_P(DeviceConformance, AWaitMeansTheRecordBeforeIt) {
 TEST_P(DeviceConformance, AQueueThatIsFullBlocksAndLosesNothing) {
   std::unique_ptr<Stream> stream = MakeStream(/*capacity=*/4);
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
-  IncrementKernel kernel(1);
-  std::byte* output = buffer->data();
-  LaunchArgs args;
-  args.outputs = {&output, 1};
-  for (int i = 0; i < 1000; ++i) stream->Launch(kernel, args);
+  Increment increment(*device_);
+  for (int i = 0; i < 1000; ++i) increment.Launch(*stream, *buffer);
   ASSERT_TRUE(stream->Synchronize().ok());
   EXPECT_EQ(Read(*buffer, 1)[0], 1000);
 }
@@ -125,14 +144,11 @@ TEST_P(DeviceConformance, TheFirstErrorStaysAndLaterWorkIsSkipped) {
   std::unique_ptr<Stream> other = MakeStream();
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
   std::unique_ptr<Event> event = *device_->CreateEvent();
-  IncrementKernel good(1);
-  IncrementKernel bad(1, /*fail=*/true);
-  std::byte* output = buffer->data();
-  LaunchArgs args;
-  args.outputs = {&output, 1};
-  stream->Launch(good, args);
-  stream->Launch(bad, args);
-  stream->Launch(good, args);
+  Increment increment(*device_);
+  FailingKernel bad;
+  increment.Launch(*stream, *buffer);
+  stream->Launch(bad, {});
+  increment.Launch(*stream, *buffer);
   stream->Record(*event);
   other->Wait(*event);  // must not hang
   EXPECT_TRUE(other->Synchronize().ok());
@@ -143,8 +159,63 @@ TEST_P(DeviceConformance, TheFirstErrorStaysAndLaterWorkIsSkipped) {
   EXPECT_EQ(Read(*buffer, 1)[0], 1);
 }
 
+TEST_P(DeviceConformance, BuffersStartAsZero) {
+  const std::unique_ptr<Buffer> buffer = MakeBuffer(4096);
+  EXPECT_EQ(Read(*buffer, 512), std::vector<int64_t>(512, 0));
+}
+
+TEST_P(DeviceConformance, StreamsCopyToAndFromStagingWithoutTheHost) {
+  const std::unique_ptr<Stream> stream = MakeStream();
+  const std::unique_ptr<Buffer> buffer = MakeBuffer(64);
+  const std::unique_ptr<Buffer> in = *device_->AllocateStaging(64);
+  const std::unique_ptr<Buffer> out = *device_->AllocateStaging(64);
+  std::vector<int64_t> values(8);
+  std::iota(values.begin(), values.end(), 5);
+  std::memcpy(in->data(), values.data(), 64);
+  stream->Copy(buffer->data(), in->data(), 64);
+  stream->Copy(out->data(), buffer->data(), 64);
+  ASSERT_TRUE(stream->Synchronize().ok());
+  EXPECT_EQ(std::memcmp(out->data(), values.data(), 64), 0);
+}
+
+TEST_P(DeviceConformance, StampsRiseAlongAStream) {
+  const std::unique_ptr<Stream> stream = MakeStream();
+  const auto origin = std::chrono::steady_clock::now();
+  std::array<double, 3> stamps = {-1, -1, -1};
+  for (double& stamp : stamps) stream->Stamp(origin, &stamp);
+  ASSERT_TRUE(stream->Synchronize().ok());
+  EXPECT_GE(stamps[0], 0);
+  EXPECT_GE(stamps[1], stamps[0]);
+  EXPECT_GE(stamps[2], stamps[1]);
+}
+
+TEST_P(DeviceConformance, ARecordingDoesItsWorkAtEachReplayAndNotBefore) {
+  if (!device_->can_record()) GTEST_SKIP() << "this device does not record";
+  const std::unique_ptr<Stream> origin = MakeStream();
+  const std::unique_ptr<Stream> other = MakeStream();
+  const std::unique_ptr<Buffer> buffer = MakeBuffer(8);
+  const std::unique_ptr<Event> fork = *device_->CreateEvent();
+  const std::unique_ptr<Event> join = *device_->CreateEvent();
+  Increment increment(*device_);
+  device_->BeginRecording(*origin);
+  increment.Launch(*origin, *buffer);
+  origin->Record(*fork);
+  other->Wait(*fork);
+  increment.Launch(*other, *buffer);
+  other->Record(*join);
+  origin->Wait(*join);
+  increment.Launch(*origin, *buffer);
+  const std::unique_ptr<Recording> recording = device_->EndRecording(*origin);
+  ASSERT_NE(recording, nullptr) << origin->status().message();
+  ASSERT_TRUE(origin->Synchronize().ok());
+  EXPECT_EQ(Read(*buffer, 1)[0], 0);
+  for (int i = 0; i < 5; ++i) recording->Replay(*origin);
+  ASSERT_TRUE(origin->Synchronize().ok());
+  EXPECT_EQ(Read(*buffer, 1)[0], 15);
+}
+
 INSTANTIATE_TEST_SUITE_P(Backends, DeviceConformance, testing::ValuesIn(AllBackends()),
-                         [](const auto& info) { return info.param.name; });
+                         [](const auto& info) { return info.param; });
 
 }  // namespace
 }  // namespace onnxtrain

@@ -14,11 +14,16 @@ bool Fits(cudaMemcpyKind kind, MemoryKind to, MemoryKind from) {
   const bool to_device = to == MemoryKind::kDevice;
   const bool from_device = from == MemoryKind::kDevice;
   switch (kind) {
-    case cudaMemcpyHostToHost: return !to_device && !from_device;
-    case cudaMemcpyHostToDevice: return to_device && !from_device;
-    case cudaMemcpyDeviceToHost: return !to_device && from_device;
-    case cudaMemcpyDeviceToDevice: return to_device && from_device;
-    default: return true;
+    case cudaMemcpyHostToHost:
+      return !to_device && !from_device;
+    case cudaMemcpyHostToDevice:
+      return to_device && !from_device;
+    case cudaMemcpyDeviceToHost:
+      return !to_device && from_device;
+    case cudaMemcpyDeviceToDevice:
+      return to_device && from_device;
+    default:
+      return true;
   }
 }
 
@@ -80,7 +85,8 @@ cudaError_t cudaMemcpy(void* to, const void* from, size_t bytes, cudaMemcpyKind 
   if (simulated_cuda::RefusedWhileRecording("cudaMemcpy")) return Return(cudaErrorStreamCaptureUnsupported);
   MemoryKind to_kind;
   MemoryKind from_kind;
-  if (!simulated_cuda::Check("cudaMemcpy", to, from, bytes, kind, &to_kind, &from_kind)) return Return(cudaErrorInvalidValue);
+  if (!simulated_cuda::Check("cudaMemcpy", to, from, bytes, kind, &to_kind, &from_kind))
+    return Return(cudaErrorInvalidValue);
   ++counters().copies;
   ++counters().host_waits;
   Resolve(nullptr, "cudaMemcpy")->Drain();  // in the order of the default stream

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Kernel launches of the simulated CUDA runtime. The code that nvcc puts into the program registers every kernel under the
-// address of its host stub and its mangled name; the host build of the same sources has a function of that name, found in
-// the shared object of the kernels, which also knows the sizes of its arguments and how to run a grid.
+// Kernel launches of the simulated CUDA runtime. The code that nvcc puts into the program registers every kernel under
+// the address of its host stub and its mangled name; the host build of the same sources has a function of that name,
+// found in the shared object of the kernels, which also knows the sizes of its arguments and how to run a grid.
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -18,7 +18,7 @@
 // A cudaKernel_t points to one.
 struct CUkern_st {
   std::string name;
-  void* function = nullptr;           // of the host build; null when it has none
+  void* function = nullptr;  // of the host build; null when it has none
   std::vector<size_t> argument_bytes;
 };
 
@@ -95,7 +95,8 @@ struct Arguments {
 
 bool IsLegal(dim3 grid, dim3 block, size_t shared_bytes) {
   const uint64_t threads = uint64_t{block.x} * block.y * block.z;
-  const bool grid_fits = grid.x >= 1 && grid.x <= 2147483647u && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
+  const bool grid_fits =
+      grid.x >= 1 && grid.x <= 2147483647u && grid.y >= 1 && grid.y <= 65535 && grid.z >= 1 && grid.z <= 65535;
   return grid_fits && threads >= 1 && threads <= 1024 && block.z <= 64 && shared_bytes <= 49152;
 }
 
@@ -135,7 +136,8 @@ void __cudaRegisterFatBinaryEnd(void**) {}
 void __cudaUnregisterFatBinary(void** handle) { delete handle; }
 char __cudaInitModule(void**) { return 1; }
 
-void __cudaRegisterFunction(void**, const char* stub, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*, int*) {
+void __cudaRegisterFunction(void**, const char* stub, char*, const char* name, int, uint3*, uint3*, dim3*, dim3*,
+                            int*) {
   simulated_cuda::Kernels& all = simulated_cuda::kernels();
   const std::lock_guard<std::mutex> lock(all.mutex);
   all.by_stub[stub] = std::make_unique<CUkern_st>(CUkern_st{name, nullptr, {}});

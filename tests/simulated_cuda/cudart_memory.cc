@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Memory of the simulated GPUs. Every allocation lies between two guard zones, whose pattern is checked when it is freed,
-// and is filled with NaN before and after its life. All device memory is one reserved range, so that it can be made
-// unreadable: by a protection key, per thread, where the processor has them; else, with SIMULATED_CUDA_GUARD=1, whenever
-// nothing runs on any device.
+// Memory of the simulated GPUs. Every allocation lies between two guard zones, whose pattern is checked when it is
+// freed, and is filled with NaN before and after its life. All device memory is one reserved range, so that it can be
+// made unreadable: by a protection key, per thread, where the processor has them; else, with SIMULATED_CUDA_GUARD=1,
+// whenever nothing runs on any device.
 #include <sys/mman.h>
 
 #include <cstdlib>
@@ -130,7 +130,8 @@ class Memory {
     for (size_t i = 0; i < kGuard; ++i) {
       const bool before = data[-1 - static_cast<ptrdiff_t>(i)] == kGuardByte;
       if (before && data[bytes + i] == kGuardByte) continue;
-      Explain("a kernel or copy wrote %zu bytes %s an allocation of %zu bytes", i + 1, before ? "behind" : "before", bytes);
+      Explain("a kernel or copy wrote %zu bytes %s an allocation of %zu bytes", i + 1, before ? "behind" : "before",
+              bytes);
       std::abort();
     }
   }
@@ -163,8 +164,8 @@ DeviceAccess::~DeviceAccess() { memory().Close(); }
 }  // namespace simulated_cuda
 
 using simulated_cuda::CurrentDevice;
-using simulated_cuda::MemoryKind;
 using simulated_cuda::memory;
+using simulated_cuda::MemoryKind;
 using simulated_cuda::Return;
 
 extern "C" {

@@ -35,8 +35,7 @@ constexpr ErrorText kErrors[] = {
      "operation not permitted when stream is capturing"},
     {cudaErrorStreamCaptureInvalidated, "cudaErrorStreamCaptureInvalidated",
      "operation failed due to a previous error during capture"},
-    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined",
-     "capturing stream has unjoined work"},
+    {cudaErrorStreamCaptureUnjoined, "cudaErrorStreamCaptureUnjoined", "capturing stream has unjoined work"},
     {cudaErrorStreamCaptureUnmatched, "cudaErrorStreamCaptureUnmatched", "capture was not initiated in this stream"},
     {cudaErrorIllegalState, "cudaErrorIllegalState", "the operation cannot be performed in the present state"},
     {cudaErrorUnknown, "cudaErrorUnknown", "unknown error"},
@@ -102,10 +101,14 @@ void simulated_cuda_fail_at(int64_t n) { simulated_cuda::calls_until_failure = n
 int64_t simulated_cuda_counter(const char* name) {
   const simulated_cuda::Counters& all = counters();
   const std::pair<const char*, const std::atomic<int64_t>*> fields[] = {
-      {"calls", &all.calls},           {"kernel_launches", &all.kernel_launches},
-      {"graph_launches", &all.graph_launches}, {"copies", &all.copies},
-      {"pageable_copies", &all.pageable_copies}, {"host_functions", &all.host_functions},
-      {"host_waits", &all.host_waits}, {"allocations", &all.allocations},
+      {"calls", &all.calls},
+      {"kernel_launches", &all.kernel_launches},
+      {"graph_launches", &all.graph_launches},
+      {"copies", &all.copies},
+      {"pageable_copies", &all.pageable_copies},
+      {"host_functions", &all.host_functions},
+      {"host_waits", &all.host_waits},
+      {"allocations", &all.allocations},
   };
   for (const auto& [field, counter] : fields) {
     if (std::strcmp(field, name) == 0) return counter->load();
@@ -147,13 +150,27 @@ cudaError_t cudaDeviceGetAttribute(int* value, cudaDeviceAttr attribute, int dev
   SIMULATED_CUDA_ENTER();
   if (device < 0 || device >= simulated_cuda::DeviceCount()) return Return(cudaErrorInvalidDevice);
   switch (attribute) {
-    case cudaDevAttrMultiProcessorCount: *value = 132; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMajor: *value = 9; return cudaSuccess;
-    case cudaDevAttrComputeCapabilityMinor: *value = 0; return cudaSuccess;
-    case cudaDevAttrMaxThreadsPerBlock: *value = 1024; return cudaSuccess;
-    case cudaDevAttrWarpSize: *value = 32; return cudaSuccess;
-    case cudaDevAttrMaxSharedMemoryPerBlock: *value = 49152; return cudaSuccess;
-    default: simulated_cuda::Explain("device attribute %d is not simulated", attribute); return Return(cudaErrorInvalidValue);
+    case cudaDevAttrMultiProcessorCount:
+      *value = 132;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMajor:
+      *value = 9;
+      return cudaSuccess;
+    case cudaDevAttrComputeCapabilityMinor:
+      *value = 0;
+      return cudaSuccess;
+    case cudaDevAttrMaxThreadsPerBlock:
+      *value = 1024;
+      return cudaSuccess;
+    case cudaDevAttrWarpSize:
+      *value = 32;
+      return cudaSuccess;
+    case cudaDevAttrMaxSharedMemoryPerBlock:
+      *value = 49152;
+      return cudaSuccess;
+    default:
+      simulated_cuda::Explain("device attribute %d is not simulated", attribute);
+      return Return(cudaErrorInvalidValue);
   }
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The simulated CUDA runtime, a stand-in for libcudart.so on machines without a GPU: streams are threads, device memory is
-// host memory that the program may not touch, kernels are those that the host compiler made of the same sources. The
+// The simulated CUDA runtime, a stand-in for libcudart.so on machines without a GPU: streams are threads, device memory
+// is host memory that the program may not touch, kernels are those that the host compiler made of the same sources. The
 // functions keep CUDA's documented rules and refuse what breaks them.
 //
 // Switches, read when the library is loaded:
@@ -65,7 +65,8 @@ class DeviceAccess {
 
 // Blocks until every stream of the device is idle.
 void DrainDevice(int device);
-// Whether a stream of the calling thread's device is recording and the thread may therefore not call what would stop it.
+// Whether a stream of the calling thread's device is recording and the thread may therefore not call what would stop
+// it.
 bool RefusedWhileRecording(const char* call);
 
 }  // namespace simulated_cuda

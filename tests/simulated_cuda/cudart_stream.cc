@@ -85,7 +85,8 @@ bool RefusedWhileRecording(const char* call) {
   if (streams().recording.count(std::this_thread::get_id()) == 0) return false;
   Explain("%s is not permitted on a thread that is recording", call);
   for (const cudaStream_t stream : streams().all) {
-    if (stream->capture != nullptr && stream->capture->thread == std::this_thread::get_id()) stream->capture->invalid = true;
+    if (stream->capture != nullptr && stream->capture->thread == std::this_thread::get_id())
+      stream->capture->invalid = true;
   }
   return true;
 }
@@ -235,9 +236,9 @@ using simulated_cuda::Resolve;
 using simulated_cuda::Return;
 using simulated_cuda::streams;
 
-#define SIMULATED_CUDA_STREAM(variable)                            \
-  SIMULATED_CUDA_ENTER();                                          \
-  variable = Resolve(variable, __func__);                          \
+#define SIMULATED_CUDA_STREAM(variable)   \
+  SIMULATED_CUDA_ENTER();                 \
+  variable = Resolve(variable, __func__); \
   if (variable == nullptr) return Return(cudaErrorInvalidResourceHandle)
 
 extern "C" {
@@ -366,9 +367,9 @@ cudaError_t cudaLaunchHostFunc(cudaStream_t stream, cudaHostFn_t function, void*
 
 cudaError_t cudaStreamIsCapturing(cudaStream_t stream, cudaStreamCaptureStatus* status) {
   SIMULATED_CUDA_STREAM(stream);
-  *status = stream->capture == nullptr  ? cudaStreamCaptureStatusNone
+  *status = stream->capture == nullptr ? cudaStreamCaptureStatusNone
             : stream->capture->invalid ? cudaStreamCaptureStatusInvalidated
-                                        : cudaStreamCaptureStatusActive;
+                                       : cudaStreamCaptureStatusActive;
   return cudaSuccess;
 }
 

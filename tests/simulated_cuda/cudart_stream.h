@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Streams, events and recordings of the simulated CUDA runtime. A stream is a thread that takes commands in order; between
-// begin and end of a capture its commands become nodes of a graph instead, each behind those that the stream had reached.
+// Streams, events and recordings of the simulated CUDA runtime. A stream is a thread that takes commands in order;
+// between begin and end of a capture its commands become nodes of a graph instead, each behind those that the stream
+// had reached.
 #ifndef ONNXTRAIN_TESTS_SIMULATED_CUDA_CUDART_STREAM_H_
 #define ONNXTRAIN_TESTS_SIMULATED_CUDA_CUDART_STREAM_H_
 

@@ -1,29 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/support/backends.h"
 
-#include "runtime/cpu/cpu_device.h"
-#include "runtime/cpu/local_communicator.h"
-
 namespace onnxtrain {
-namespace {
 
-class LocalTestGroup : public TestGroup {
- public:
-  LocalTestGroup(int ranks, std::chrono::milliseconds timeout) : group_(ranks, timeout) {}
-  Communicator& communicator(int rank) override { return group_.communicator(rank); }
-
- private:
-  LocalGroup group_;
-};
-
-}  // namespace
-
-const std::vector<Backend>& AllBackends() {
-  static const std::vector<Backend> backends = {
-      {"cpu", [] { return std::make_unique<CpuDevice>(); },
-       [](int ranks, std::chrono::milliseconds timeout) { return std::make_unique<LocalTestGroup>(ranks, timeout); }},
+const std::vector<std::string>& AllBackends() {
+  static const std::vector<std::string> backends = {
+      "cpu",
+      "cuda",
   };
   return backends;
+}
+
+std::string WhyNot(const std::string& backend) {
+  BackendOptions options;
+  const StatusOr<std::unique_ptr<Backend>> opened = OpenBackend(backend, options);
+  return opened.ok() ? "" : opened.status().message();
+}
+
+std::unique_ptr<Backend> OpenTestBackend(const std::string& name, int ranks, std::chrono::milliseconds timeout) {
+  BackendOptions options;
+  options.ranks = ranks;
+  options.timeout = timeout;
+  StatusOr<std::unique_ptr<Backend>> backend = OpenBackend(name, options);
+  CHECK_WITH(backend.ok(), backend.status().message());
+  return *std::move(backend);
 }
 
 }  // namespace onnxtrain

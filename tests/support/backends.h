@@ -4,30 +4,45 @@
 #define ONNXTRAIN_TESTS_SUPPORT_BACKENDS_H_
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
 
-#include "runtime/communicator.h"
-#include "runtime/device.h"
+#include "graph/status.h"
+#include "runtime/backend.h"
 
 namespace onnxtrain {
 
-// The communicators of one group, with whatever owns them.
-class TestGroup {
+// Names of all backends of this build, those that cannot run here included.
+const std::vector<std::string>& AllBackends();
+
+// Why the backend cannot run here, for a test to be skipped by name; empty when it can.
+std::string WhyNot(const std::string& backend);
+
+// CHECKs that it opens.
+std::unique_ptr<Backend> OpenTestBackend(const std::string& name, int ranks,
+                                         std::chrono::milliseconds timeout = std::chrono::minutes(1));
+
+// An array in device memory. CHECKs that copies succeed.
+template <typename T>
+class DeviceArray {
  public:
-  virtual ~TestGroup() = default;
-  virtual Communicator& communicator(int rank) = 0;
-};
+  DeviceArray(Device& device, const std::vector<T>& values)
+      : device_(device), size_(values.size()), buffer_(*device.Allocate(values.size() * sizeof(T))) {
+    CHECK(device.CopyToDevice(buffer_->data(), values.data(), size_ * sizeof(T)).ok());
+  }
+  T* data() const { return reinterpret_cast<T*>(buffer_->data()); }
+  std::vector<T> Read() const {
+    std::vector<T> values(size_);
+    CHECK(device_.CopyToHost(values.data(), buffer_->data(), size_ * sizeof(T)).ok());
+    return values;
+  }
 
-struct Backend {
-  std::string name;
-  std::function<std::unique_ptr<Device>()> make_device;
-  std::function<std::unique_ptr<TestGroup>(int ranks, std::chrono::milliseconds timeout)> make_group;
+ private:
+  Device& device_;
+  size_t size_;
+  std::unique_ptr<Buffer> buffer_;
 };
-
-const std::vector<Backend>& AllBackends();
 
 }  // namespace onnxtrain
 

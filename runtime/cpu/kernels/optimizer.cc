@@ -8,45 +8,13 @@
 #include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/parallel_for.h"
 #include "runtime/kernel.h"
+#include "runtime/optimizer_segments.h"
 
 namespace onnxtrain {
 namespace {
 
 // Elements a thread takes at least: below, a parallel region costs more than it saves.
 constexpr int64_t kGrain = 16384;
-
-// A run of elements with one set of hyper-parameters.
-struct Segment {
-  int64_t begin = 0;
-  int64_t end = 0;
-  double weight_decay = 0;
-  double lr_multiplier = 1;
-};
-
-StatusOr<std::vector<Segment>> SegmentsOf(const KernelContext& context) {
-  const Attributes& attributes = context.node.attributes();
-  if (!attributes.Has("bucket")) {
-    return std::vector<Segment>{{0, context.input_type(0).elements(), DecimalValue(attributes.Float("weight_decay", 0)),
-                                 DecimalValue(attributes.Float("lr_multiplier", 1))}};
-  }
-  const int bucket = static_cast<int>(attributes.Int("bucket", 0));
-  const std::vector<float> decays = attributes.Floats("weight_decays");
-  const std::vector<float> multipliers = attributes.Floats("lr_multipliers");
-  if (context.layout == nullptr || bucket < 0 || bucket >= static_cast<int>(context.layout->buckets().size())) {
-    return InternalError(context.node.Describe() + ": bucket " + std::to_string(bucket) + " is not in the Layout");
-  }
-  std::vector<Segment> segments;
-  for (const LayoutSegment& part : context.layout->Segments(bucket, context.rank)) {
-    const size_t group = static_cast<size_t>(context.layout->parameters()[static_cast<size_t>(part.parameter)].group);
-    if (group >= decays.size() || group >= multipliers.size()) {
-      return InternalError(context.node.Describe() + ": no hyper-parameters of optimizer group " +
-                           std::to_string(group));
-    }
-    segments.push_back({part.shard_begin, part.shard_begin + part.count, DecimalValue(decays[group]),
-                        DecimalValue(multipliers[group])});
-  }
-  return segments;
-}
 
 // Where an optimizer node keeps what; `moments` states follow weight and gradient.
 template <typename T>
@@ -83,11 +51,11 @@ void KeepState(const OptimizerArrays<T>& arrays, int64_t count) {
   keep(arrays.moment2_out, arrays.moment2);
 }
 
-// Rule: `void operator()(const OptimizerInputs<T>&, const Segment&, int64_t begin, int64_t end) const`, `kMoments`.
+// Rule: `void operator()(const OptimizerInputs<T>&, const OptimizerSegment&, int64_t begin, int64_t end) const`, `kMoments`.
 template <typename T, typename Rule>
 class OptimizerKernel : public Kernel {
  public:
-  OptimizerKernel(const KernelContext& context, std::vector<Segment> segments)
+  OptimizerKernel(const KernelContext& context, std::vector<OptimizerSegment> segments)
       : rule_(context.node.attributes()),
         segments_(std::move(segments)),
         elements_(context.input_type(0).elements()),
@@ -99,7 +67,7 @@ class OptimizerKernel : public Kernel {
       KeepState(inputs.arrays, elements_);
       return OkStatus();
     }
-    for (const Segment& segment : segments_) {
+    for (const OptimizerSegment& segment : segments_) {
       ParallelFor(threads_, segment.end - segment.begin, kGrain, [&](int64_t begin, int64_t end) {
         rule_(inputs, segment, segment.begin + begin, segment.begin + end);
       });
@@ -109,7 +77,7 @@ class OptimizerKernel : public Kernel {
 
  private:
   const Rule rule_;
-  const std::vector<Segment> segments_;
+  const std::vector<OptimizerSegment> segments_;
   const int64_t elements_;
   const int threads_;
 };
@@ -125,7 +93,7 @@ struct AdamRule {
         epsilon(DecimalValue(attributes.Float("epsilon", 1e-8f))),
         loop(ONNXTRAIN_SELECT_ISA_AS(Loop, Adam)) {}
 
-  void operator()(const OptimizerInputs<T>& in, const Segment& segment, int64_t begin, int64_t end) const {
+  void operator()(const OptimizerInputs<T>& in, const OptimizerSegment& segment, int64_t begin, int64_t end) const {
     loop(math::MakeAdamScalars<T>(kDecoupled, in.rate * segment.lr_multiplier, segment.weight_decay, beta1, beta2,
                                   epsilon, in.grad_scale, in.step),
          in.arrays, begin, end);
@@ -145,7 +113,7 @@ struct SgdRule {
         nesterov(attributes.Int("nesterov", 0) != 0),
         loop(ONNXTRAIN_SELECT_ISA_AS(Loop, Sgd)) {}
 
-  void operator()(const OptimizerInputs<T>& in, const Segment& segment, int64_t begin, int64_t end) const {
+  void operator()(const OptimizerInputs<T>& in, const OptimizerSegment& segment, int64_t begin, int64_t end) const {
     const math::SgdScalars<T> scalars{static_cast<T>(in.grad_scale), static_cast<T>(segment.weight_decay),
                                       static_cast<T>(momentum), static_cast<T>(in.rate * segment.lr_multiplier)};
     loop(scalars, nesterov, in.arrays, begin, end);
@@ -165,7 +133,7 @@ struct AdagradRule {
       : epsilon(DecimalValue(attributes.Float("epsilon", 1e-10f))),
         loop(ONNXTRAIN_SELECT_ISA_AS(Loop, Adagrad)) {}
 
-  void operator()(const OptimizerInputs<T>& in, const Segment& segment, int64_t begin, int64_t end) const {
+  void operator()(const OptimizerInputs<T>& in, const OptimizerSegment& segment, int64_t begin, int64_t end) const {
     loop({static_cast<T>(in.grad_scale), static_cast<T>(segment.weight_decay),
           static_cast<T>(in.rate * segment.lr_multiplier), static_cast<T>(epsilon)},
          in.arrays, begin, end);
@@ -185,7 +153,7 @@ struct LionRule {
         beta2(DecimalValue(attributes.Float("beta2", 0.99f))),
         loop(ONNXTRAIN_SELECT_ISA_AS(Loop, Lion)) {}
 
-  void operator()(const OptimizerInputs<T>& in, const Segment& segment, int64_t begin, int64_t end) const {
+  void operator()(const OptimizerInputs<T>& in, const OptimizerSegment& segment, int64_t begin, int64_t end) const {
     const double lr = in.rate * segment.lr_multiplier;
     loop({static_cast<T>(in.grad_scale), static_cast<T>(1.0 - lr * segment.weight_decay), static_cast<T>(lr),
           static_cast<T>(beta1), static_cast<T>(1.0 - beta1), static_cast<T>(beta2), static_cast<T>(1.0 - beta2)},
@@ -198,7 +166,7 @@ struct LionRule {
 
 template <typename T, template <typename> typename Rule>
 StatusOr<std::unique_ptr<Kernel>> MakeTyped(const KernelContext& context) {
-  ASSIGN_OR_RETURN(std::vector<Segment> segments, SegmentsOf(context));
+  ASSIGN_OR_RETURN(std::vector<OptimizerSegment> segments, OptimizerSegmentsOf(context));
   return std::unique_ptr<Kernel>(std::make_unique<OptimizerKernel<T, Rule<T>>>(context, std::move(segments)));
 }
 

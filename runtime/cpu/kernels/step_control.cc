@@ -8,7 +8,7 @@
 #include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/parallel_for.h"
 #include "runtime/kernel.h"
-#include "runtime/math/learning_rate.h"
+#include "runtime/learning_rate_options.h"
 
 namespace onnxtrain {
 namespace {
@@ -115,26 +115,6 @@ class StepControlKernel : public Kernel {
   const double multiplier_;
 };
 
-StatusOr<math::LearningRateOptions> RateOptions(const KernelContext& context) {
-  const Attributes& a = context.node.attributes();
-  const std::string schedule = a.String("schedule", "constant");
-  math::LearningRateOptions options;
-  if (schedule == "constant") options.schedule = math::Schedule::kConstant;
-  else if (schedule == "linear") options.schedule = math::Schedule::kLinear;
-  else if (schedule == "cosine") options.schedule = math::Schedule::kCosine;
-  else if (schedule == "step") options.schedule = math::Schedule::kStep;
-  else if (schedule == "wsd") options.schedule = math::Schedule::kWsd;
-  else return InvalidModelError("schedule \"" + schedule + "\" of " + context.node.Describe() + " is unknown");
-  options.lr = DecimalValue(a.Float("lr", 0));
-  options.min_lr = DecimalValue(a.Float("min_lr", 0));
-  options.warmup_steps = a.Int("warmup_steps", 0);
-  options.max_steps = a.Int("max_steps", 0);
-  options.step_size = a.Int("step_size", 1);
-  options.gamma = DecimalValue(a.Float("gamma", 0.1f));
-  options.decay_steps = a.Int("decay_steps", 0);
-  return options;
-}
-
 class LearningRateKernel : public Kernel {
  public:
   explicit LearningRateKernel(const math::LearningRateOptions& options) : options_(options) {}
@@ -174,7 +154,7 @@ StatusOr<std::unique_ptr<Kernel>> MakeStepControl(const KernelContext& context) 
 }
 
 StatusOr<std::unique_ptr<Kernel>> MakeLearningRate(const KernelContext& context) {
-  ASSIGN_OR_RETURN(const math::LearningRateOptions options, RateOptions(context));
+  ASSIGN_OR_RETURN(const math::LearningRateOptions options, LearningRateOptionsOf(context));
   return std::unique_ptr<Kernel>(std::make_unique<LearningRateKernel>(options));
 }
 
