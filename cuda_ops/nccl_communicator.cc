@@ -50,6 +50,7 @@ class NcclGroup::State {
   void Abort(const Status& reason);
   NcclRank& rank(int local_rank) { return *ranks_[static_cast<size_t>(local_rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
+  Status status() const { return failure_.reason(); }
 
  private:
   Status BeginJoin(const ncclUniqueId& id);
@@ -142,6 +143,7 @@ void NcclGroup::State::StartWatchdog() {
 
 void NcclGroup::State::Abort(const Status& reason) {
   if (!failure_.Keep(reason)) return;
+  if (joined_ && options_.on_failure) options_.on_failure(reason);
   for (const auto& rank : ranks_) rank->BeginAbort();
 }
 
@@ -191,6 +193,7 @@ NcclGroup::NcclGroup(std::unique_ptr<State> state) : state_(std::move(state)) {}
 NcclGroup::~NcclGroup() = default;
 int NcclGroup::size() const { return state_->size(); }
 Communicator& NcclGroup::communicator(int local_rank) { return state_->rank(local_rank); }
+Status NcclGroup::status() const { return state_->status(); }
 std::string NcclGroup::History(int local_rank) const {
   const ProgressPage* page = state_->rank(local_rank).progress();
   return page == nullptr ? "" : DescribeHistory(*page);

@@ -9,11 +9,14 @@
 //
 // Failure: a watchdog notices collectives that stand still, NCCL's asynchronous errors are polled, collectives that
 // differ between ranks of this process are refused before they are issued. Each aborts the group: pending work ends,
-// and every later call returns that first reason. Only a new group can communicate again.
+// and every later call returns that first reason. Only a new group can communicate again. A stream passes a collective
+// that was aborted as if it had ended, with anything in its buffers: who waits for a stream asks status() afterwards,
+// or stops the stream in on_failure.
 #ifndef ONNXTRAIN_CUDA_OPS_NCCL_COMMUNICATOR_H_
 #define ONNXTRAIN_CUDA_OPS_NCCL_COMMUNICATOR_H_
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -30,6 +33,9 @@ struct NcclGroupOptions {
   std::string id;                             // from NewId() of one process; empty where all ranks are in this process
   std::chrono::milliseconds timeout{600000};  // after which a collective that stands still fails
   std::chrono::milliseconds create_timeout{300000};  // for all ranks to join, and to leave
+  // Called at most once after creation, with the reason, by the thread that notices a failure or calls Abort, before
+  // any stream is released. Does not block and does not call into the group. May be null.
+  std::function<void(const Status&)> on_failure;
 };
 
 class NcclGroup {
@@ -48,6 +54,8 @@ class NcclGroup {
   int size() const;  // ranks of this process
   // Its rank() is first_rank + local_rank.
   Communicator& communicator(int local_rank);
+  // OK, or the reason why the group no longer communicates. Any thread.
+  Status status() const;
   // The last collectives of a rank, a line each; may be called at any time.
   std::string History(int local_rank) const;
 

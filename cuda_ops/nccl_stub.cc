@@ -12,7 +12,8 @@ namespace onnxtrain {
 
 class NcclGroup::State : public Communicator {
  public:
-  explicit State(int device) : device_(device) {}
+  State(int device, std::function<void(const Status&)> on_failure)
+      : device_(device), on_failure_(std::move(on_failure)) {}
 
   int rank() const override { return 0; }
   int size() const override { return 1; }
@@ -30,16 +31,21 @@ class NcclGroup::State : public Communicator {
     return Copy(send, recv, count, dtype, native_stream);
   }
   void Abort(const Status& reason) override {
+    {
+      const std::lock_guard<std::mutex> lock(mutex_);
+      if (!aborted_.ok()) return;
+      aborted_ = reason;
+    }
+    if (on_failure_) on_failure_(reason);
+  }
+  Status status() const {
     const std::lock_guard<std::mutex> lock(mutex_);
-    if (aborted_.ok()) aborted_ = reason;
+    return aborted_;
   }
 
  private:
   Status Copy(const void* send, void* recv, int64_t count, DType dtype, void* native_stream) {
-    {
-      const std::lock_guard<std::mutex> lock(mutex_);
-      if (!aborted_.ok()) return aborted_;
-    }
+    RETURN_IF_ERROR(status());
     if (count == 0 || send == recv) return OkStatus();
     const size_t bytes = static_cast<size_t>(count) * SizeOf(dtype);
     const cudaStream_t stream = static_cast<cudaStream_t>(native_stream);
@@ -50,7 +56,8 @@ class NcclGroup::State : public Communicator {
   }
 
   const int device_;
-  std::mutex mutex_;
+  const std::function<void(const Status&)> on_failure_;
+  mutable std::mutex mutex_;
   Status aborted_;
 };
 
@@ -66,13 +73,14 @@ StatusOr<std::unique_ptr<NcclGroup>> NcclGroup::Create(const NcclGroupOptions& o
     return UsageError(std::to_string(ranks) + " ranks on GPUs need NCCL, and this build has none: install it (nccl.h " +
                       "and libnccl.so.2) and build again, or use --ranks 1");
   }
-  return std::unique_ptr<NcclGroup>(new NcclGroup(std::make_unique<State>(options.devices[0])));
+  return std::unique_ptr<NcclGroup>(new NcclGroup(std::make_unique<State>(options.devices[0], options.on_failure)));
 }
 
 NcclGroup::NcclGroup(std::unique_ptr<State> state) : state_(std::move(state)) {}
 NcclGroup::~NcclGroup() = default;
 int NcclGroup::size() const { return 1; }
 Communicator& NcclGroup::communicator(int) { return *state_; }
+Status NcclGroup::status() const { return state_->status(); }
 std::string NcclGroup::History(int) const { return ""; }
 
 }  // namespace onnxtrain

@@ -6,6 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <atomic>
 #include <thread>
 
 #include "tests/cuda/device_array.h"
@@ -235,6 +236,60 @@ TEST_F(NcclCommunicator, ARankWhoseGpuHangsFailsAllRanks) {
     EXPECT_EQ(status.code(), StatusCode::kCommunication);
     EXPECT_THAT(status.message(), HasSubstr("collective 1 (AllReduce of 4 float)"));
     EXPECT_THAT(status.message(), HasSubstr("all ranks have come"));
+  });
+}
+
+// On a stream of the caller nobody waits in the call: the stream passes what was aborted, and the group tells.
+TEST_F(NcclCommunicator, AFailureIsToldBeforeStreamsAreReleased) {
+  NcclGroupOptions options = OptionsFor(2, milliseconds(50));
+  std::atomic<bool> told = false;
+  options.on_failure = [&](const Status& status) {
+    EXPECT_EQ(status.code(), StatusCode::kCommunication);
+    told = true;
+  };
+  StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  EXPECT_TRUE((*group)->status().ok());
+  OnRanks(**group, [&](int rank, Communicator& communicator) {
+    if (rank == 1) return;
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const DeviceArray<float> values(4);
+    EXPECT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
+    EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    EXPECT_TRUE(told);
+    EXPECT_FALSE((*group)->status().ok());
+    EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+  });
+}
+
+// The rank's replay of a graph is the one that stands still: the watchdog sees what the stream does, not the calls.
+TEST_F(NcclCommunicator, NoticesAReplayThatStandsStill) {
+  StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OptionsFor(2, milliseconds(300)));
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  OnRanks(**group, [&](int rank, Communicator& communicator) {
+    cudaStream_t stream = nullptr;
+    ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
+    const DeviceArray<float> values(4);
+    ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
+    ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
+    cudaGraph_t graph = nullptr;
+    ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
+    cudaGraphExec_t executable = nullptr;
+    ASSERT_EQ(cudaGraphInstantiate(&executable, graph, 0), cudaSuccess);
+    for (int replay = 0; replay < (rank == 0 ? 3 : 2); ++replay) {
+      ASSERT_EQ(cudaGraphLaunch(executable, stream), cudaSuccess);
+    }
+    ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+    if (rank == 0) {
+      EXPECT_THAT(
+          (*group)->status().message(),
+          HasSubstr("collective 3 (AllReduce of 4 float) stood still for 300 ms: rank 0 waits in it, rank 1 did "
+                    "not come (last completed by rank 0: 2, rank 1: 2)"));
+    }
+    ASSERT_EQ(cudaGraphExecDestroy(executable), cudaSuccess);
+    ASSERT_EQ(cudaGraphDestroy(graph), cudaSuccess);
+    ASSERT_EQ(cudaStreamDestroy(stream), cudaSuccess);
   });
 }
 
