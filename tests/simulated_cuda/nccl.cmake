@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # The simulated NCCL: simulated_cuda/libnccl.so.2 of the build folder. It finds the CUDA runtime's functions in the
 # program that opens it.
+if(TARGET onnxtrain_simulated_nccl)
+  return()
+endif()
 set(simulated_nccl_folder ${CMAKE_CURRENT_LIST_DIR})
 add_library(onnxtrain_simulated_nccl SHARED
   ${simulated_nccl_folder}/nccl.cc ${simulated_nccl_folder}/nccl_compute.cc ${simulated_nccl_folder}/nccl_control.cc
