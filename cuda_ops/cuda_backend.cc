@@ -3,7 +3,9 @@
 
 #include <vector>
 
+#include "cuda_ops/copy_communicator.h"
 #include "cuda_ops/cuda_device.h"
+#include "cuda_ops/nccl_communicator.h"
 
 namespace onnxtrain {
 namespace {
@@ -21,17 +23,35 @@ class CudaBackend : public Backend {
       ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(rank));
       backend->devices_.push_back(std::move(device));
     }
+    RETURN_IF_ERROR(backend->Join(options));
     return std::unique_ptr<Backend>(std::move(backend));
   }
 
   std::string_view name() const override { return "cuda"; }
   Device& device(int rank) override { return *devices_[static_cast<size_t>(rank)]; }
-  Communicator& communicator(int rank) override { return *communicators_[static_cast<size_t>(rank)]; }
+  Communicator& communicator(int rank) override { return group_ != nullptr ? group_->communicator(rank) : *alone_; }
   bool wants_thread_per_rank() const override { return true; }
 
  private:
+  // Whoever waits for a stream must not take a collective that was aborted for done: the streams fail with the group.
+  Status Join(const BackendOptions& options) {
+    if (options.ranks == 1) {
+      alone_ = std::make_unique<CopyCommunicator>(0);
+      return OkStatus();
+    }
+    NcclGroupOptions group;
+    for (int rank = 0; rank < options.ranks; ++rank) group.devices.push_back(rank);
+    group.timeout = options.timeout;
+    group.on_failure = [this](const Status& reason) {
+      for (const auto& device : devices_) device->Fail(reason);
+    };
+    ASSIGN_OR_RETURN(group_, NcclGroup::Create(group));
+    return OkStatus();
+  }
+
   std::vector<std::unique_ptr<CudaDevice>> devices_;
-  std::vector<std::unique_ptr<Communicator>> communicators_;
+  std::unique_ptr<CopyCommunicator> alone_;
+  std::unique_ptr<NcclGroup> group_;
 };
 
 }  // namespace

@@ -104,7 +104,7 @@ StatusOr<std::unique_ptr<Buffer>> CudaDevice::AllocateStaging(size_t bytes) {
 }
 
 StatusOr<std::unique_ptr<Stream>> CudaDevice::CreateStream(const StreamOptions& options) {
-  ASSIGN_OR_RETURN(std::unique_ptr<CudaStream> stream, CudaStream::Create(context_.device, options));
+  ASSIGN_OR_RETURN(std::unique_ptr<CudaStream> stream, CudaStream::Create(context_.device, failure_, options));
   return std::unique_ptr<Stream>(std::move(stream));
 }
 

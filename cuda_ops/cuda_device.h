@@ -7,6 +7,7 @@
 #include <memory>
 
 #include "cuda_ops/cuda_context.h"
+#include "cuda_ops/first_failure.h"
 #include "runtime/device.h"
 
 namespace onnxtrain {
@@ -32,12 +33,16 @@ class CudaDevice : public Device {
   Status CopyToHost(void* destination, const void* source, size_t bytes) override;
 
   const CudaContext& context() const { return context_; }
+  // Every stream reports this from now on, unless it has failed before: what it has passed is not to be trusted. Any
+  // thread.
+  void Fail(const Status& reason) { (void)failure_.Keep(reason); }
 
  private:
   CudaDevice() = default;
   Status MakeCurrent() const;
 
   CudaContext context_;
+  FirstFailure failure_;  // outlives the streams
   KernelRegistry kernels_;
 };
 

@@ -17,7 +17,8 @@ CudaEvent::~CudaEvent() { (void)cudaEventDestroy(event_); }
 // An error of the work before the event is the stream's to report.
 void CudaEvent::Synchronize() { (void)cudaEventSynchronize(event_); }
 
-StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, const StreamOptions& options) {
+StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, const FirstFailure& device_failure,
+                                                         const StreamOptions& options) {
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device));
   int least = 0;
   int greatest = 0;
@@ -25,7 +26,7 @@ StatusOr<std::unique_ptr<CudaStream>> CudaStream::Create(int device, const Strea
   const int priority = options.name == "communication" ? greatest : least;
   cudaStream_t stream = nullptr;
   RETURN_IF_CUDA_ERROR(cudaStreamCreateWithPriority(&stream, cudaStreamNonBlocking, priority));
-  return std::unique_ptr<CudaStream>(new CudaStream(device, stream, options));
+  return std::unique_ptr<CudaStream>(new CudaStream(device, device_failure, stream, options));
 }
 
 CudaStream::~CudaStream() {
@@ -35,8 +36,11 @@ CudaStream::~CudaStream() {
 }
 
 Status CudaStream::status() const {
-  const std::lock_guard<std::mutex> lock(error_mutex_);
-  return error_;
+  {
+    const std::lock_guard<std::mutex> lock(error_mutex_);
+    if (!error_.ok()) return error_;
+  }
+  return device_failure_.reason();
 }
 
 void CudaStream::Keep(const Status& status) {

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 
+#include "cuda_ops/first_failure.h"
 #include "runtime/device.h"
 
 namespace onnxtrain {
@@ -28,7 +29,9 @@ class CudaEvent : public Event {
 
 class CudaStream : public Stream {
  public:
-  static StatusOr<std::unique_ptr<CudaStream>> Create(int device, const StreamOptions& options);
+  // `device_failure` is the device's, which the stream reports as its own.
+  static StatusOr<std::unique_ptr<CudaStream>> Create(int device, const FirstFailure& device_failure,
+                                                      const StreamOptions& options);
   ~CudaStream() override;  // finishes what was enqueued
 
   void Launch(Kernel& kernel, const LaunchArgs& args) override;
@@ -52,13 +55,14 @@ class CudaStream : public Stream {
   };
   static void WriteStamp(void* stamp);
 
-  CudaStream(int device, cudaStream_t stream, const StreamOptions& options)
-      : device_(device), stream_(stream), on_error_(options.on_error) {}
+  CudaStream(int device, const FirstFailure& device_failure, cudaStream_t stream, const StreamOptions& options)
+      : device_(device), device_failure_(device_failure), stream_(stream), on_error_(options.on_error) {}
   // This GPU is current and nothing has failed.
   bool Ready();
   void Keep(cudaError_t error, const char* call);
 
   const int device_;
+  const FirstFailure& device_failure_;
   const cudaStream_t stream_;
   const std::function<void(const Status&)> on_error_;
   mutable std::mutex error_mutex_;

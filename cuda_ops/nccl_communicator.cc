@@ -48,6 +48,7 @@ class NcclGroup::State {
   Status Join();
   void StartWatchdog();
   void Abort(const Status& reason);
+  bool WaitForAborts(milliseconds limit);
   NcclRank& rank(int local_rank) { return *ranks_[static_cast<size_t>(local_rank)]; }
   int size() const { return static_cast<int>(ranks_.size()); }
   Status status() const { return failure_.reason(); }
@@ -60,7 +61,7 @@ class NcclGroup::State {
 
   const NcclGroupOptions options_;
   CollectiveOrder order_;
-  GroupFailure failure_;
+  FirstFailure failure_;
   std::vector<std::unique_ptr<NcclRank>> ranks_;
   bool joined_ = false;
   std::unique_ptr<CollectiveWatchdog> watchdog_;
@@ -130,14 +131,17 @@ void NcclGroup::State::StartWatchdog() {
   for (const auto& rank : ranks_) watch.pages.push_back(rank->progress());
   watch.timeout = options_.timeout;
   watch.look = [this] {
-    Status first;
+    Status first = failure_.reason();
     for (const auto& rank : ranks_) {
       bool ready = false;
       if (first.ok()) first = rank->Look("a collective", &ready);
     }
     return first;
   };
-  watch.on_failure = [this](const Status& reason) { Abort(reason); };
+  watch.on_failure = [this](const Status& reason) {
+    Abort(reason);
+    if (!WaitForAborts(options_.abort_timeout) && options_.on_stuck) options_.on_stuck(failure_.reason());
+  };
   watchdog_ = std::make_unique<CollectiveWatchdog>(std::move(watch));
 }
 
@@ -145,6 +149,16 @@ void NcclGroup::State::Abort(const Status& reason) {
   if (!failure_.Keep(reason)) return;
   if (joined_ && options_.on_failure) options_.on_failure(reason);
   for (const auto& rank : ranks_) rank->BeginAbort();
+}
+
+// They go on side by side, so one limit serves all.
+bool NcclGroup::State::WaitForAborts(milliseconds limit) {
+  const steady_clock::time_point deadline = steady_clock::now() + limit;
+  bool ended = true;
+  for (const auto& rank : ranks_) {
+    ended &= rank->WaitForAbort(std::chrono::ceil<milliseconds>(deadline - steady_clock::now()));
+  }
+  return ended;
 }
 
 // NCCL's order: all finalize, all are quiet, all are destroyed.
@@ -162,7 +176,7 @@ NcclGroup::State::~State() {
     Status left = joined_ ? Leave() : CommunicationError("the group was not joined");
     if (!left.ok()) Abort(left);
   }
-  for (const auto& rank : ranks_) (void)rank->WaitForAbort(options_.create_timeout);
+  if (failure_.failed()) (void)WaitForAborts(options_.abort_timeout);
 }
 
 StatusOr<std::string> NcclGroup::NewId() {

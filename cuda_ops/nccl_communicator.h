@@ -34,8 +34,13 @@ struct NcclGroupOptions {
   std::chrono::milliseconds timeout{600000};  // after which a collective that stands still fails
   std::chrono::milliseconds create_timeout{300000};  // for all ranks to join, and to leave
   // Called at most once after creation, with the reason, by the thread that notices a failure or calls Abort, before
-  // any stream is released. Does not block and does not call into the group. May be null.
+  // any stream is released. Does not block and does not call into the group. May be null. Not called without NCCL: one
+  // rank has nobody who fails it.
   std::function<void(const Status&)> on_failure;
+  // Called at most once, from the watchdog's thread, when NCCL has not ended a failed group's work within
+  // abort_timeout: then streams may never be passed, and only the end of the process frees the GPU. May be null.
+  std::function<void(const Status&)> on_stuck;
+  std::chrono::milliseconds abort_timeout{60000};
 };
 
 class NcclGroup {

@@ -79,19 +79,6 @@ Status NcclError(ncclResult_t result, const char* call, int rank, ncclComm_t com
   return OthersAreToBlame(result) ? CommunicationError(std::move(text)) : InternalError(std::move(text));
 }
 
-Status GroupFailure::reason() const {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  return reason_;
-}
-
-bool GroupFailure::Keep(const Status& reason) {
-  const std::lock_guard<std::mutex> lock(mutex_);
-  if (!reason_.ok()) return false;
-  reason_ = reason;
-  failed_.store(true, std::memory_order_release);
-  return true;
-}
-
 StatusOr<std::unique_ptr<NcclRank>> NcclRank::Create(const Group& group, int local_rank, int rank, int device) {
   std::unique_ptr<NcclRank> created(new NcclRank(group, local_rank, rank, device));
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device));
@@ -118,7 +105,7 @@ Status NcclRank::AllocateProgress() {
 
 // After an abort that does not end, the GPU may still use all of this: it is left to the process.
 NcclRank::~NcclRank() {
-  if (aborting_ && abort_done_.wait_for(milliseconds(0)) != std::future_status::ready) return;
+  if (aborting_ && !WaitForAbort(milliseconds(0))) return;
   (void)cudaSetDevice(device_);
   if (idle_ != nullptr) (void)cudaEventDestroy(idle_);
   if (stream_ != nullptr) (void)cudaStreamDestroy(stream_);
@@ -277,9 +264,7 @@ Status NcclRank::Destroy() {
 
 void NcclRank::BeginAbort() {
   if (aborting_.exchange(true)) return;
-  std::promise<void> done;
-  abort_done_ = done.get_future();
-  std::thread([handle = handle_, device = device_, done = std::move(done)]() mutable {
+  std::thread([handle = handle_, device = device_] {
     ncclComm_t communicator;
     {
       const std::lock_guard<std::timed_mutex> lock(handle->mutex);
@@ -289,13 +274,11 @@ void NcclRank::BeginAbort() {
       (void)cudaSetDevice(device);
       (void)ncclCommAbort(communicator);
     }
-    done.set_value();
+    handle->aborted.set_value();
   }).detach();
 }
 
-bool NcclRank::WaitForAbort(milliseconds limit) {
-  return !aborting_ || abort_done_.wait_for(limit) == std::future_status::ready;
-}
+bool NcclRank::WaitForAbort(milliseconds limit) { return aborted_.wait_for(limit) == std::future_status::ready; }
 
 Status NcclRank::Drain() {
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device_));

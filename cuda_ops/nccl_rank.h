@@ -15,6 +15,7 @@
 
 #include "cuda_ops/collective_call.h"
 #include "cuda_ops/collective_order.h"
+#include "cuda_ops/first_failure.h"
 #include "cuda_ops/kernels/collective_progress.h"
 #include "runtime/communicator.h"
 
@@ -24,20 +25,6 @@ namespace onnxtrain {
 // blame, else Internal.
 Status NcclError(ncclResult_t result, const char* call, int rank, ncclComm_t communicator);
 
-// Why a group no longer communicates. Any thread.
-class GroupFailure {
- public:
-  bool failed() const { return failed_.load(std::memory_order_acquire); }
-  Status reason() const;
-  // Returns whether this reason is the first one.
-  bool Keep(const Status& reason);
-
- private:
-  std::atomic<bool> failed_{false};
-  mutable std::mutex mutex_;
-  Status reason_;
-};
-
 class NcclRank : public Communicator {
  public:
   // What the ranks of a process share; outlives them.
@@ -45,7 +32,7 @@ class NcclRank : public Communicator {
     int world_size = 1;
     std::chrono::milliseconds timeout{0};
     CollectiveOrder* order = nullptr;
-    GroupFailure* failure = nullptr;
+    FirstFailure* failure = nullptr;
     std::function<void(const Status&)> abort;  // of all ranks of the process
   };
   static StatusOr<std::unique_ptr<NcclRank>> Create(const Group& group, int local_rank, int rank, int device);
@@ -71,7 +58,7 @@ class NcclRank : public Communicator {
   Status Destroy();  // after it has left
   // Ends what is pending, on a thread of its own since that may block. Idempotent.
   void BeginAbort();
-  // False when the abort has not ended by then.
+  // After the group has failed: false when the abort has not ended by then. Any thread.
   bool WaitForAbort(std::chrono::milliseconds limit);
   Status Drain();                                         // waits for its own stream
   const ProgressPage* progress() const { return page_; }  // null in a world of one rank
@@ -100,6 +87,7 @@ class NcclRank : public Communicator {
   struct Handle {
     std::timed_mutex mutex;  // held inside each NCCL call: a communicator is used by one thread at a time
     ncclComm_t communicator = nullptr;
+    std::promise<void> aborted;
   };
 
   const Group group_;
@@ -108,7 +96,7 @@ class NcclRank : public Communicator {
   const int device_;
   const std::shared_ptr<Handle> handle_ = std::make_shared<Handle>();
   std::atomic<bool> aborting_{false};
-  std::future<void> abort_done_;
+  const std::shared_future<void> aborted_ = handle_->aborted.get_future().share();
   cudaStream_t stream_ = nullptr;  // for callers without one
   cudaEvent_t idle_ = nullptr;     // of it
   ProgressPage* page_ = nullptr;

@@ -7,8 +7,10 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <future>
 #include <thread>
 
+#include "cuda_ops/rendezvous.h"
 #include "tests/cuda/device_array.h"
 #include "tests/simulated_cuda/nccl_control.h"
 
@@ -77,6 +79,7 @@ class NcclCommunicator : public testing::Test {
     simulated_nccl_fail_at(-1);
     simulated_nccl_drop_rank(-1);
     simulated_nccl_delay(-1, 0);
+    simulated_nccl_delay_abort(0);
     EXPECT_EQ(simulated_nccl_counter("live_communicators"), 0);
   }
 };
@@ -263,6 +266,20 @@ TEST_F(NcclCommunicator, AFailureIsToldBeforeStreamsAreReleased) {
   });
 }
 
+TEST_F(NcclCommunicator, AnAbortThatDoesNotEndIsTold) {
+  simulated_nccl_delay_abort(1000);
+  NcclGroupOptions options = OptionsFor(2, milliseconds(100));  // the watchdog looks every 10 ms
+  options.abort_timeout = milliseconds(50);
+  std::promise<Status> stuck;
+  options.on_stuck = [&](const Status& status) { stuck.set_value(status); };
+  StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
+  ASSERT_TRUE(group.ok()) << group.status().message();
+  (*group)->communicator(1).Abort(CommunicationError("reason"));
+  EXPECT_EQ(stuck.get_future().get().message(), "reason");
+  group->reset();  // does not wait for it for ever
+  std::this_thread::sleep_for(milliseconds(1200));  // until it has ended after all
+}
+
 // The rank's replay of a graph is the one that stands still: the watchdog sees what the stream does, not the calls.
 TEST_F(NcclCommunicator, NoticesAReplayThatStandsStill) {
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OptionsFor(2, milliseconds(300)));
@@ -362,16 +379,22 @@ TEST_F(NcclCommunicator, RefusesOptionsThatCannotBeHonoured) {
   EXPECT_EQ(NcclGroup::LibraryVersion(), "2.28.9");
 }
 
-// Two groups as two processes would make them, joined by an id.
-TEST_F(NcclCommunicator, RanksOfSeveralProcessesJoinByAnId) {
-  StatusOr<std::string> id = NcclGroup::NewId();
-  ASSERT_TRUE(id.ok());
+// Two groups as two processes would make them, joined by the id that rank 0 hands out.
+TEST_F(NcclCommunicator, RanksOfSeveralProcessesJoinByRendezvous) {
   auto process = [&](int first_rank) {
+    RendezvousOptions place;
+    place.rank = place.local_rank = first_rank;
+    place.world_size = 2;
+    place.master_address = "127.0.0.1";
+    place.port = 29411;
+    place.identity.library_version = NcclGroup::LibraryVersion();
+    const StatusOr<Rendezvous> met = Meet(place, NcclGroup::NewId);
+    ASSERT_TRUE(met.ok()) << met.status().message();
     NcclGroupOptions options = OptionsFor(1);
     options.devices = {first_rank};
     options.first_rank = first_rank;
     options.world_size = 2;
-    options.id = *id;
+    options.id = met->payload;
     StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
     ASSERT_TRUE(group.ok()) << group.status().message();
     CHECK(cudaSetDevice(first_rank) == cudaSuccess);

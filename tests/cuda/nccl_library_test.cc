@@ -42,8 +42,8 @@ TEST(NcclLibrary, ReducesOnAGpu) {
   ASSERT_TRUE(group.ok()) << group.status().message();
   const DeviceArray<float> values({1, 2, 3});
   const DeviceArray<float> result(3);
-  const Status status = (*group)->communicator(0).AllReduce(values.data(), result.data(), 3, DType::kFloat,
-                                                            ReduceOp::kSum, nullptr);
+  const Status status =
+      (*group)->communicator(0).AllReduce(values.data(), result.data(), 3, DType::kFloat, ReduceOp::kSum, nullptr);
   ASSERT_TRUE(status.ok()) << status.message();
   EXPECT_EQ(result.Read(), (std::vector<float>{1, 2, 3}));
 }

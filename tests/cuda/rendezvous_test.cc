@@ -8,6 +8,7 @@
 #include <netinet/in.h>
 #include <sys/socket.h>
 
+#include <random>
 #include <thread>
 
 #include "cuda_ops/rendezvous_message.h"
@@ -242,6 +243,27 @@ TEST(RendezvousMessage, ABeginningOfAFrameIsNotYetOne) {
   const auto whole = ParseFrame(frame);
   ASSERT_TRUE(whole.ok());
   EXPECT_EQ(**whole, (std::vector<std::string>{"a", "", std::string(300, 'x')}));
+}
+
+TEST(RendezvousMessage, DamagedBytesAreRefusedOrRead) {
+  constexpr uint32_t kSeed = 7;
+  SCOPED_TRACE("seed " + std::to_string(kSeed));
+  std::mt19937 random(kSeed);
+  const std::string hello = FrameOf(RendezvousHello{1, 2, 1, "host", {"0.1.0", "2.28.9", "digest"}});
+  int read = 0;
+  int refused = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::string bytes = hello.substr(0, random() % (hello.size() + 1));
+    for (uint32_t n = random() % 4; n > 0 && !bytes.empty(); --n) {
+      bytes[random() % bytes.size()] = static_cast<char>(random());
+    }
+    if (random() % 4 == 0) bytes += std::string(random() % 9, static_cast<char>(random()));
+    const auto parsed = ParseFrame(bytes);
+    const bool hello_read = parsed.ok() && parsed->has_value() && HelloOf(**parsed).ok();
+    ++(hello_read ? read : refused);
+  }
+  EXPECT_GT(read, 0);
+  EXPECT_GT(refused, 10000);
 }
 
 }  // namespace

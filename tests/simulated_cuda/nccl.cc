@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // The functions of libnccl.so.2 that onnx-train calls.
 #include <array>
+#include <chrono>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <set>
+#include <thread>
 
 #include "tests/simulated_cuda/nccl_state.h"
 
@@ -297,6 +299,7 @@ ncclResult_t ncclCommDestroy(ncclComm_t self) {
 // Waits for the communicator's running collectives, as the real one waits for its kernels. A planted failure does not
 // keep it from that.
 ncclResult_t ncclCommAbort(ncclComm_t self) {
+  std::this_thread::sleep_for(std::chrono::milliseconds(faults().abort_milliseconds));
   Entry entry("ncclCommAbort", self);
   if (entry.refused() && !entry.planted()) return entry.result();
   self->state = State::kAborted;

@@ -41,6 +41,8 @@ void simulated_nccl_delay(int rank, int milliseconds) {
 }
 void simulated_nccl_swallow_group_end(int count) { faults().swallowed_group_ends = count; }
 
+void simulated_nccl_delay_abort(int milliseconds) { faults().abort_milliseconds = milliseconds; }
+
 int64_t simulated_nccl_counter(const char* name) {
   const Counters& all = counters();
   const std::pair<const char*, const std::atomic<int64_t>*> fields[] = {

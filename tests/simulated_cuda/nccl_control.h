@@ -14,6 +14,8 @@ void simulated_nccl_drop_rank(int rank);
 void simulated_nccl_delay(int rank, int milliseconds);
 // The next `count` calls of ncclGroupEnd are taken for never made.
 void simulated_nccl_swallow_group_end(int count);
+// ncclCommAbort takes so long before it does anything.
+void simulated_nccl_delay_abort(int milliseconds);
 // "calls", "collectives" (issued, captured ones included), "captured_collectives", "executed_collectives" (on all ranks
 // together, replays included), "bytes" (by count and type of the issued), "groups", "aborts", "live_communicators",
 // "open_groups" (threads that ended inside a group); -1 for any other name.

@@ -106,6 +106,7 @@ struct Faults {
   std::atomic<int> delayed_rank = -1;
   std::atomic<int> delay_milliseconds = 0;
   std::atomic<int> swallowed_group_ends = 0;
+  std::atomic<int> abort_milliseconds = 0;
 };
 Faults& faults();
 // Counts a call; whether it is the one that was planted to fail.
