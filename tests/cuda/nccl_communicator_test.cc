@@ -11,7 +11,7 @@
 #include <thread>
 
 #include "cuda_ops/rendezvous.h"
-#include "tests/cuda/device_array.h"
+#include "tests/cuda/gpu_array.h"
 #include "tests/simulated_cuda/nccl_control.h"
 
 namespace onnxtrain {
@@ -90,8 +90,8 @@ TEST_F(NcclCommunicator, AllReduceSumsInPlaceAndNot) {
       EXPECT_EQ(communicator.rank(), rank);
       EXPECT_EQ(communicator.size(), ranks);
       for (int64_t count : kCounts) {
-        const DeviceArray<float> values(Filled<float>(rank, count));
-        const DeviceArray<float> result(static_cast<size_t>(count));
+        const GpuArray<float> values(Filled<float>(rank, count));
+        const GpuArray<float> result(static_cast<size_t>(count));
         ASSERT_TRUE(
             communicator.AllReduce(values.data(), result.data(), count, DType::kFloat, ReduceOp::kSum, nullptr).ok());
         ASSERT_TRUE(
@@ -107,7 +107,7 @@ TEST_F(NcclCommunicator, ReducesEveryType) {
   OnRanks(3, kLong, [](int rank, Communicator& communicator) {
     auto check = [&](auto zero, DType dtype) {
       using T = decltype(zero);
-      const DeviceArray<T> values(Filled<T>(rank, 7));
+      const GpuArray<T> values(Filled<T>(rank, 7));
       ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 7, dtype, ReduceOp::kMax, nullptr).ok());
       EXPECT_EQ(values.Read(), Filled<T>(2, 7)) << NameOf(dtype);
     };
@@ -125,7 +125,7 @@ TEST_F(NcclCommunicator, ReducesEveryType) {
 TEST_F(NcclCommunicator, SumsHalfTypes) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
     const float mine = rank == 0 ? 1.5f : 2.25f;
-    const DeviceArray<uint16_t> values({FloatToFloat16(mine), FloatToBfloat16(mine)});
+    const GpuArray<uint16_t> values({FloatToFloat16(mine), FloatToBfloat16(mine)});
     uint16_t* data = values.data();
     ASSERT_TRUE(communicator.AllReduce(data, data, 1, DType::kFloat16, ReduceOp::kSum, nullptr).ok());
     ASSERT_TRUE(communicator.AllReduce(data + 1, data + 1, 1, DType::kBfloat16, ReduceOp::kSum, nullptr).ok());
@@ -135,8 +135,8 @@ TEST_F(NcclCommunicator, SumsHalfTypes) {
 
 TEST_F(NcclCommunicator, MovesTypesThatNcclLacksAndRefusesToReduceThem) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<int16_t> mine(Filled<int16_t>(rank, 3));
-    const DeviceArray<int16_t> all(6);
+    const GpuArray<int16_t> mine(Filled<int16_t>(rank, 3));
+    const GpuArray<int16_t> all(6);
     ASSERT_TRUE(communicator.AllGather(mine.data(), all.data(), 3, DType::kInt16, nullptr).ok());
     EXPECT_EQ(all.Read(), (std::vector<int16_t>{10, 11, 12, 20, 21, 22}));
     const Status refused = communicator.AllReduce(mine.data(), mine.data(), 3, DType::kInt16, ReduceOp::kSum, nullptr);
@@ -149,7 +149,7 @@ TEST_F(NcclCommunicator, ReduceScatterAndAllGatherWorkInPlace) {
   for (int ranks = 1; ranks <= 4; ++ranks) {
     OnRanks(ranks, kLong, [&](int rank, Communicator& communicator) {
       for (int64_t count : kCounts) {
-        const DeviceArray<float> bucket(Filled<float>(rank, count * ranks));
+        const GpuArray<float> bucket(Filled<float>(rank, count * ranks));
         float* shard = bucket.data() + count * rank;
         ASSERT_TRUE(
             communicator.ReduceScatter(bucket.data(), shard, count, DType::kFloat, ReduceOp::kSum, nullptr).ok());
@@ -162,7 +162,7 @@ TEST_F(NcclCommunicator, ReduceScatterAndAllGatherWorkInPlace) {
 
 TEST_F(NcclCommunicator, BroadcastCopiesTheRoot) {
   OnRanks(3, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<double> values(Filled<double>(rank, 5));
+    const GpuArray<double> values(Filled<double>(rank, 5));
     ASSERT_TRUE(communicator.Broadcast(values.data(), values.data(), 5, DType::kDouble, 2, nullptr).ok());
     EXPECT_EQ(values.Read(), Filled<double>(2, 5));
   });
@@ -172,7 +172,7 @@ TEST_F(NcclCommunicator, EnqueuesOnTheCallersStream) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const DeviceArray<float> values(Filled<float>(rank, 9));
+    const GpuArray<float> values(Filled<float>(rank, 9));
     for (int i = 0; i < 3; ++i) {
       ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 9, DType::kFloat, ReduceOp::kSum, stream).ok());
     }
@@ -190,7 +190,7 @@ TEST_F(NcclCommunicator, RunsAgainFromAGraphAndCountsEachReplay) {
   OnRanks(**group, [](int, Communicator& communicator) {
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const DeviceArray<float> values(std::vector<float>{1, 2, 3});
+    const GpuArray<float> values(std::vector<float>{1, 2, 3});
     float* data = values.data();
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     ASSERT_TRUE(communicator.AllReduce(data, data, 3, DType::kFloat, ReduceOp::kSum, stream).ok());
@@ -217,7 +217,7 @@ TEST_F(NcclCommunicator, RunsAgainFromAGraphAndCountsEachReplay) {
 
 TEST_F(NcclCommunicator, NamesARankThatStaysAwayAndKeepsTheReason) {
   OnRanks(3, milliseconds(300), [](int rank, Communicator& communicator) {
-    const DeviceArray<float> values(4);
+    const GpuArray<float> values(4);
     float* data = values.data();
     ASSERT_TRUE(communicator.AllReduce(data, data, 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
     if (rank == 1) return;
@@ -233,7 +233,7 @@ TEST_F(NcclCommunicator, NamesARankThatStaysAwayAndKeepsTheReason) {
 TEST_F(NcclCommunicator, ARankWhoseGpuHangsFailsAllRanks) {
   simulated_nccl_drop_rank(1);
   OnRanks(2, milliseconds(50), [](int, Communicator& communicator) {
-    const DeviceArray<float> values(4);
+    const GpuArray<float> values(4);
     const Status status =
         communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr);
     EXPECT_EQ(status.code(), StatusCode::kCommunication);
@@ -257,7 +257,7 @@ TEST_F(NcclCommunicator, AFailureIsToldBeforeStreamsAreReleased) {
     if (rank == 1) return;
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const DeviceArray<float> values(4);
+    const GpuArray<float> values(4);
     EXPECT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_TRUE(told);
@@ -287,7 +287,7 @@ TEST_F(NcclCommunicator, NoticesAReplayThatStandsStill) {
   OnRanks(**group, [&](int rank, Communicator& communicator) {
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
-    const DeviceArray<float> values(4);
+    const GpuArray<float> values(4);
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
     ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
     cudaGraph_t graph = nullptr;
@@ -313,7 +313,7 @@ TEST_F(NcclCommunicator, NoticesAReplayThatStandsStill) {
 TEST_F(NcclCommunicator, WaitsForARankThatIsLate) {
   simulated_nccl_delay(0, 60);
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<float> values(Filled<float>(rank, 4));
+    const GpuArray<float> values(Filled<float>(rank, 4));
     ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
     EXPECT_EQ(values.Read(), SummedOverRanks<float>(2, 4));
   });
@@ -321,7 +321,7 @@ TEST_F(NcclCommunicator, WaitsForARankThatIsLate) {
 
 TEST_F(NcclCommunicator, AbortWakesPendingCallsWithTheFirstReason) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<float> values(1);
+    const GpuArray<float> values(1);
     if (rank == 0) {
       std::this_thread::sleep_for(milliseconds(20));
       communicator.Abort(CommunicationError("first reason"));
@@ -335,7 +335,7 @@ TEST_F(NcclCommunicator, AbortWakesPendingCallsWithTheFirstReason) {
 
 TEST_F(NcclCommunicator, DifferentCollectivesAreRefusedNamingBoth) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<float> values(16);
+    const GpuArray<float> values(16);
     float* data = values.data();
     const Status status = rank == 0 ? communicator.AllReduce(data, data, 8, DType::kFloat, ReduceOp::kSum, nullptr)
                                     : communicator.AllGather(data + 8, data, 8, DType::kFloat, nullptr);
@@ -347,7 +347,7 @@ TEST_F(NcclCommunicator, DifferentCollectivesAreRefusedNamingBoth) {
 
 TEST_F(NcclCommunicator, AShiftedInPlaceOffsetIsRefusedOnAllRanks) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
-    const DeviceArray<float> bucket(64);
+    const GpuArray<float> bucket(64);
     float* shard = bucket.data() + 32 * rank + (rank == 1 ? 4 : 0);
     const Status status = communicator.ReduceScatter(bucket.data(), shard, 32, DType::kFloat, ReduceOp::kSum, nullptr);
     EXPECT_THAT(status.message(), HasSubstr("ncclReduceScatter of rank 1: the buffers overlap but are not in place: "
@@ -398,7 +398,7 @@ TEST_F(NcclCommunicator, RanksOfSeveralProcessesJoinByRendezvous) {
     StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
     ASSERT_TRUE(group.ok()) << group.status().message();
     CHECK(cudaSetDevice(first_rank) == cudaSuccess);
-    const DeviceArray<float> values(Filled<float>(first_rank, 4));
+    const GpuArray<float> values(Filled<float>(first_rank, 4));
     Communicator& communicator = (*group)->communicator(0);
     EXPECT_EQ(communicator.rank(), first_rank);
     ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
@@ -431,7 +431,7 @@ TEST_F(NcclCommunicator, SurvivesTheFailureOfAnyCall) {
     }
     std::vector<Status> statuses(2);
     OnRanks(**group, [&](int rank, Communicator& communicator) {
-      const DeviceArray<float> values(Filled<float>(rank, 4));
+      const GpuArray<float> values(Filled<float>(rank, 4));
       Status& status = statuses[static_cast<size_t>(rank)];
       for (int i = 0; i < 4 && status.ok(); ++i) {
         status = communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kMax, nullptr);

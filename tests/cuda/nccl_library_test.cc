@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda_ops/nccl_communicator.h"
-#include "tests/cuda/device_array.h"
+#include "tests/cuda/gpu_array.h"
 
 namespace onnxtrain {
 namespace {
@@ -40,8 +40,8 @@ TEST(NcclLibrary, ReducesOnAGpu) {
   if (!HasGpu()) GTEST_SKIP() << "needs a GPU";
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OneRank());
   ASSERT_TRUE(group.ok()) << group.status().message();
-  const DeviceArray<float> values({1, 2, 3});
-  const DeviceArray<float> result(3);
+  const GpuArray<float> values({1, 2, 3});
+  const GpuArray<float> result(3);
   const Status status =
       (*group)->communicator(0).AllReduce(values.data(), result.data(), 3, DType::kFloat, ReduceOp::kSum, nullptr);
   ASSERT_TRUE(status.ok()) << status.message();

@@ -5,7 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "cuda_ops/nccl_communicator.h"
-#include "tests/cuda/device_array.h"
+#include "tests/cuda/gpu_array.h"
 
 namespace onnxtrain {
 namespace {
@@ -21,9 +21,9 @@ TEST(WithoutNccl, OneRankCopies) {
   EXPECT_EQ(communicator.size(), 1);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
   const std::vector<float> values = {1, 2, 3};
-  const DeviceArray<float> send(values);
+  const GpuArray<float> send(values);
   auto copied = [&](auto collective) {
-    const DeviceArray<float> recv(values.size());
+    const GpuArray<float> recv(values.size());
     EXPECT_TRUE(collective(send.data(), recv.data()).ok());
     EXPECT_TRUE(collective(recv.data(), recv.data()).ok()) << "in place";
     return recv.Read();

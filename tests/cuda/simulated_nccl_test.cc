@@ -11,7 +11,7 @@
 #include <thread>
 #include <vector>
 
-#include "tests/cuda/device_array.h"
+#include "tests/cuda/gpu_array.h"
 #include "tests/simulated_cuda/nccl_control.h"
 
 namespace onnxtrain {
@@ -32,7 +32,7 @@ class SimulatedNccl : public testing::Test {
       ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
       config.blocking = 0;
       ASSERT_EQ(ncclCommInitRankConfig(&ranks_[r], 2, id, r, &config), ncclSuccess);
-      buffers_.push_back(std::make_unique<DeviceArray<float>>(std::vector<float>(64, 1.0f)));
+      buffers_.push_back(std::make_unique<GpuArray<float>>(std::vector<float>(64, 1.0f)));
     }
     ASSERT_EQ(ncclGroupEnd(), ncclSuccess);
     for (int r = 0; r < 2; ++r) EXPECT_EQ(AsyncError(r), ncclSuccess);
@@ -72,7 +72,7 @@ class SimulatedNccl : public testing::Test {
 
   cudaStream_t streams_[2] = {};
   ncclComm_t ranks_[2] = {};
-  std::vector<std::unique_ptr<DeviceArray<float>>> buffers_;
+  std::vector<std::unique_ptr<GpuArray<float>>> buffers_;
 };
 
 TEST_F(SimulatedNccl, SwappedCollectivesAreNamedOnBothRanks) {

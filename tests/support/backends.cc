@@ -17,11 +17,16 @@ std::string WhyNot(const std::string& backend) {
   return opened.ok() ? "" : opened.status().message();
 }
 
-std::unique_ptr<Backend> OpenTestBackend(const std::string& name, int ranks, std::chrono::milliseconds timeout) {
+StatusOr<std::unique_ptr<Backend>> TryTestBackend(const std::string& name, int ranks,
+                                                  std::chrono::milliseconds timeout) {
   BackendOptions options;
   options.ranks = ranks;
   options.timeout = timeout;
-  StatusOr<std::unique_ptr<Backend>> backend = OpenBackend(name, options);
+  return OpenBackend(name, options);
+}
+
+std::unique_ptr<Backend> OpenTestBackend(const std::string& name, int ranks, std::chrono::milliseconds timeout) {
+  StatusOr<std::unique_ptr<Backend>> backend = TryTestBackend(name, ranks, timeout);
   CHECK_WITH(backend.ok(), backend.status().message());
   return *std::move(backend);
 }

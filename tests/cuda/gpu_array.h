@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Memory of the current (simulated) GPU for tests.
-#ifndef ONNXTRAIN_TESTS_CUDA_DEVICE_ARRAY_H_
-#define ONNXTRAIN_TESTS_CUDA_DEVICE_ARRAY_H_
+#ifndef ONNXTRAIN_TESTS_CUDA_GPU_ARRAY_H_
+#define ONNXTRAIN_TESTS_CUDA_GPU_ARRAY_H_
 
 #include <cuda_runtime_api.h>
 
@@ -12,16 +12,16 @@
 namespace onnxtrain {
 
 template <typename T>
-class DeviceArray {
+class GpuArray {
  public:
-  explicit DeviceArray(const std::vector<T>& values) : size_(values.size()) {
+  explicit GpuArray(const std::vector<T>& values) : size_(values.size()) {
     CHECK(cudaMalloc(&data_, (size_ + 1) * sizeof(T)) == cudaSuccess);
     Write(values);
   }
-  explicit DeviceArray(size_t size) : DeviceArray(std::vector<T>(size)) {}
-  ~DeviceArray() { (void)cudaFree(data_); }
-  DeviceArray(const DeviceArray&) = delete;
-  DeviceArray& operator=(const DeviceArray&) = delete;
+  explicit GpuArray(size_t size) : GpuArray(std::vector<T>(size)) {}
+  ~GpuArray() { (void)cudaFree(data_); }
+  GpuArray(const GpuArray&) = delete;
+  GpuArray& operator=(const GpuArray&) = delete;
 
   T* data() const { return static_cast<T*>(data_); }
   void Write(const std::vector<T>& values) {
@@ -44,4 +44,4 @@ class DeviceArray {
 
 }  // namespace onnxtrain
 
-#endif  // ONNXTRAIN_TESTS_CUDA_DEVICE_ARRAY_H_
+#endif  // ONNXTRAIN_TESTS_CUDA_GPU_ARRAY_H_
