@@ -99,6 +99,21 @@ Status NcclRank::AllocateProgress() {
   RETURN_IF_CUDA_ERROR(cudaMalloc(&counters, sizeof(ProgressCounters)));
   counters_ = static_cast<ProgressCounters*>(counters);
   RETURN_IF_CUDA_ERROR(cudaMemsetAsync(counters, 0, sizeof(ProgressCounters), stream_));
+  RETURN_IF_ERROR(WarmUp());
+  RETURN_IF_CUDA_ERROR(cudaMemsetAsync(counters, 0, sizeof(ProgressCounters), stream_));
+  RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_));
+  *page_ = ProgressPage();
+  return OkStatus();
+}
+
+// CUDA loads a kernel at its first launch and may wait for the device then, which would never end beside a collective
+// that waits for this rank.
+Status NcclRank::WarmUp() {
+  const CollectiveCall any = {CollectiveKind::kAllReduce, DType::kFloat, 0, 1};
+  int error = MarkCollectiveStarted(counters_, device_page_, any.Pack(), stream_);
+  RETURN_IF_ERROR(CudaError(static_cast<cudaError_t>(error), "loading a kernel"));
+  error = MarkCollectiveCompleted(counters_, device_page_, stream_);
+  RETURN_IF_ERROR(CudaError(static_cast<cudaError_t>(error), "loading a kernel"));
   RETURN_IF_CUDA_ERROR(cudaStreamSynchronize(stream_));
   return OkStatus();
 }

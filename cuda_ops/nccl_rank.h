@@ -67,6 +67,7 @@ class NcclRank : public Communicator {
   NcclRank(const Group& group, int local_rank, int rank, int device)
       : group_(group), local_rank_(local_rank), rank_(rank), device_(device) {}
   Status AllocateProgress();
+  Status WarmUp();
 
   // Keeps the status as the group's failure unless there is one, and returns the group's.
   Status Fail(const Status& status);

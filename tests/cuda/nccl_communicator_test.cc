@@ -14,6 +14,8 @@
 #include "tests/cuda/gpu_array.h"
 #include "tests/simulated_cuda/nccl_control.h"
 
+extern "C" void simulated_cuda_fail_at(int64_t n);  // as simulated_nccl_fail_at, of the CUDA runtime
+
 namespace onnxtrain {
 namespace {
 
@@ -276,7 +278,7 @@ TEST_F(NcclCommunicator, AnAbortThatDoesNotEndIsTold) {
   ASSERT_TRUE(group.ok()) << group.status().message();
   (*group)->communicator(1).Abort(CommunicationError("reason"));
   EXPECT_EQ(stuck.get_future().get().message(), "reason");
-  group->reset();  // does not wait for it for ever
+  group->reset();                                   // does not wait for it for ever
   std::this_thread::sleep_for(milliseconds(1200));  // until it has ended after all
 }
 
@@ -446,6 +448,45 @@ TEST_F(NcclCommunicator, SurvivesTheFailureOfAnyCall) {
       }
     }
   }
+}
+
+// The same for the CUDA runtime's calls, ours and the simulated NCCL's.
+TEST_F(NcclCommunicator, SurvivesTheFailureOfAnyCudaCall) {
+  std::vector<std::unique_ptr<GpuArray<float>>> values;
+  for (int rank = 0; rank < 2; ++rank) {
+    ASSERT_EQ(cudaSetDevice(rank), cudaSuccess);
+    values.push_back(std::make_unique<GpuArray<float>>(Filled<float>(rank, 4)));
+  }
+  int failures = 0;
+  for (int n = 0; n < 120; ++n) {
+    simulated_cuda_fail_at(n);
+    {
+      StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OptionsFor(2));
+      failures += !group.ok();
+      if (!group.ok()) continue;
+      std::vector<Status> statuses(2);
+      std::vector<std::thread> threads;
+      for (int rank = 0; rank < 2; ++rank) {
+        threads.emplace_back([&, rank] {
+          Status& status = statuses[static_cast<size_t>(rank)];
+          float* data = values[static_cast<size_t>(rank)]->data();
+          for (int i = 0; i < 3 && status.ok(); ++i) {
+            status = (*group)->communicator(rank).AllReduce(data, data, 4, DType::kFloat, ReduceOp::kMax, nullptr);
+          }
+        });
+      }
+      for (std::thread& thread : threads) thread.join();
+      failures += !(*group)->status().ok();
+      for (const Status& status : statuses) {
+        if (!status.ok()) {
+          EXPECT_THAT(status.message(), testing::AnyOf(HasSubstr("cuda"), HasSubstr("collective")));
+        }
+      }
+    }
+    simulated_cuda_fail_at(-1);
+  }
+  simulated_cuda_fail_at(-1);
+  EXPECT_GT(failures, 20);
 }
 
 }  // namespace
