@@ -9,6 +9,7 @@
 #include "cuda_ops/rendezvous.h"
 #include "tests/cuda/gpu_array.h"
 #include "tests/cuda/nccl_ranks.h"
+#include "tests/support/status_matchers.h"
 
 namespace onnxtrain {
 namespace {
@@ -25,10 +26,8 @@ TEST_F(NcclCommunicator, AllReduceSumsInPlaceAndNot) {
       for (int64_t count : kCounts) {
         const GpuArray<float> values(Filled<float>(rank, count));
         const GpuArray<float> result(static_cast<size_t>(count));
-        ASSERT_TRUE(
-            communicator.AllReduce(values.data(), result.data(), count, DType::kFloat, ReduceOp::kSum, nullptr).ok());
-        ASSERT_TRUE(
-            communicator.AllReduce(values.data(), values.data(), count, DType::kFloat, ReduceOp::kSum, nullptr).ok());
+        ASSERT_OK(communicator.AllReduce(values.data(), result.data(), count, DType::kFloat, ReduceOp::kSum, nullptr));
+        ASSERT_OK(communicator.AllReduce(values.data(), values.data(), count, DType::kFloat, ReduceOp::kSum, nullptr));
         EXPECT_EQ(result.Read(), SummedOverRanks<float>(ranks, count));
         EXPECT_EQ(values.Read(), SummedOverRanks<float>(ranks, count));
       }
@@ -41,7 +40,7 @@ TEST_F(NcclCommunicator, ReducesEveryType) {
     auto check = [&](auto zero, DType dtype) {
       using T = decltype(zero);
       const GpuArray<T> values(Filled<T>(rank, 7));
-      ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 7, dtype, ReduceOp::kMax, nullptr).ok());
+      ASSERT_OK(communicator.AllReduce(values.data(), values.data(), 7, dtype, ReduceOp::kMax, nullptr));
       EXPECT_EQ(values.Read(), Filled<T>(2, 7)) << NameOf(dtype);
     };
     check(float{}, DType::kFloat);
@@ -60,8 +59,8 @@ TEST_F(NcclCommunicator, SumsHalfTypes) {
     const float mine = rank == 0 ? 1.5f : 2.25f;
     const GpuArray<uint16_t> values({FloatToFloat16(mine), FloatToBfloat16(mine)});
     uint16_t* data = values.data();
-    ASSERT_TRUE(communicator.AllReduce(data, data, 1, DType::kFloat16, ReduceOp::kSum, nullptr).ok());
-    ASSERT_TRUE(communicator.AllReduce(data + 1, data + 1, 1, DType::kBfloat16, ReduceOp::kSum, nullptr).ok());
+    ASSERT_OK(communicator.AllReduce(data, data, 1, DType::kFloat16, ReduceOp::kSum, nullptr));
+    ASSERT_OK(communicator.AllReduce(data + 1, data + 1, 1, DType::kBfloat16, ReduceOp::kSum, nullptr));
     EXPECT_EQ(values.Read(), (std::vector<uint16_t>{FloatToFloat16(3.75f), FloatToBfloat16(3.75f)}));
   });
 }
@@ -70,7 +69,7 @@ TEST_F(NcclCommunicator, MovesTypesThatNcclLacksAndRefusesToReduceThem) {
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
     const GpuArray<int16_t> mine(Filled<int16_t>(rank, 3));
     const GpuArray<int16_t> all(6);
-    ASSERT_TRUE(communicator.AllGather(mine.data(), all.data(), 3, DType::kInt16, nullptr).ok());
+    ASSERT_OK(communicator.AllGather(mine.data(), all.data(), 3, DType::kInt16, nullptr));
     EXPECT_EQ(all.Read(), (std::vector<int16_t>{10, 11, 12, 20, 21, 22}));
     const Status refused = communicator.AllReduce(mine.data(), mine.data(), 3, DType::kInt16, ReduceOp::kSum, nullptr);
     EXPECT_EQ(refused.code(), StatusCode::kUsage);
@@ -84,9 +83,8 @@ TEST_F(NcclCommunicator, ReduceScatterAndAllGatherWorkInPlace) {
       for (int64_t count : kCounts) {
         const GpuArray<float> bucket(Filled<float>(rank, count * ranks));
         float* shard = bucket.data() + count * rank;
-        ASSERT_TRUE(
-            communicator.ReduceScatter(bucket.data(), shard, count, DType::kFloat, ReduceOp::kSum, nullptr).ok());
-        ASSERT_TRUE(communicator.AllGather(shard, bucket.data(), count, DType::kFloat, nullptr).ok());
+        ASSERT_OK(communicator.ReduceScatter(bucket.data(), shard, count, DType::kFloat, ReduceOp::kSum, nullptr));
+        ASSERT_OK(communicator.AllGather(shard, bucket.data(), count, DType::kFloat, nullptr));
         EXPECT_EQ(bucket.Read(), SummedOverRanks<float>(ranks, count * ranks));
       }
     });
@@ -96,7 +94,7 @@ TEST_F(NcclCommunicator, ReduceScatterAndAllGatherWorkInPlace) {
 TEST_F(NcclCommunicator, BroadcastCopiesTheRoot) {
   OnRanks(3, kLong, [](int rank, Communicator& communicator) {
     const GpuArray<double> values(Filled<double>(rank, 5));
-    ASSERT_TRUE(communicator.Broadcast(values.data(), values.data(), 5, DType::kDouble, 2, nullptr).ok());
+    ASSERT_OK(communicator.Broadcast(values.data(), values.data(), 5, DType::kDouble, 2, nullptr));
     EXPECT_EQ(values.Read(), Filled<double>(2, 5));
   });
 }
@@ -107,7 +105,7 @@ TEST_F(NcclCommunicator, EnqueuesOnTheCallersStream) {
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     const GpuArray<float> values(Filled<float>(rank, 9));
     for (int i = 0; i < 3; ++i) {
-      ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 9, DType::kFloat, ReduceOp::kSum, stream).ok());
+      ASSERT_OK(communicator.AllReduce(values.data(), values.data(), 9, DType::kFloat, ReduceOp::kSum, stream));
     }
     ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     std::vector<float> expected = SummedOverRanks<float>(2, 9);
@@ -119,15 +117,15 @@ TEST_F(NcclCommunicator, EnqueuesOnTheCallersStream) {
 
 TEST_F(NcclCommunicator, RunsAgainFromAGraphAndCountsEachReplay) {
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OptionsFor(2));
-  ASSERT_TRUE(group.ok()) << group.status().message();
+  ASSERT_OK(group.status());
   OnRanks(**group, [](int, Communicator& communicator) {
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     const GpuArray<float> values(std::vector<float>{1, 2, 3});
     float* data = values.data();
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    ASSERT_TRUE(communicator.AllReduce(data, data, 3, DType::kFloat, ReduceOp::kSum, stream).ok());
-    ASSERT_TRUE(communicator.Broadcast(data, data, 2, DType::kFloat, 0, stream).ok());
+    ASSERT_OK(communicator.AllReduce(data, data, 3, DType::kFloat, ReduceOp::kSum, stream));
+    ASSERT_OK(communicator.Broadcast(data, data, 2, DType::kFloat, 0, stream));
     cudaGraph_t graph = nullptr;
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     EXPECT_EQ(values.Read(), (std::vector<float>{1, 2, 3}));
@@ -152,7 +150,7 @@ TEST_F(NcclCommunicator, WaitsForARankThatIsLate) {
   simulated_nccl_delay(0, 60);
   OnRanks(2, kLong, [](int rank, Communicator& communicator) {
     const GpuArray<float> values(Filled<float>(rank, 4));
-    ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
+    ASSERT_OK(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr));
     EXPECT_EQ(values.Read(), SummedOverRanks<float>(2, 4));
   });
 }
@@ -181,19 +179,19 @@ TEST_F(NcclCommunicator, RanksOfSeveralProcessesJoinByRendezvous) {
     place.port = 29411;
     place.identity.library_version = NcclGroup::LibraryVersion();
     const StatusOr<Rendezvous> met = Meet(place, NcclGroup::NewId);
-    ASSERT_TRUE(met.ok()) << met.status().message();
+    ASSERT_OK(met.status());
     NcclGroupOptions options = OptionsFor(1);
     options.devices = {first_rank};
     options.first_rank = first_rank;
     options.world_size = 2;
     options.id = met->payload;
     StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
-    ASSERT_TRUE(group.ok()) << group.status().message();
+    ASSERT_OK(group.status());
     CHECK(cudaSetDevice(first_rank) == cudaSuccess);
     const GpuArray<float> values(Filled<float>(first_rank, 4));
     Communicator& communicator = (*group)->communicator(0);
     EXPECT_EQ(communicator.rank(), first_rank);
-    ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
+    ASSERT_OK(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, nullptr));
     EXPECT_EQ(values.Read(), SummedOverRanks<float>(2, 4));
   };
   std::thread other(process, 1);

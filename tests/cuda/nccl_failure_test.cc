@@ -10,6 +10,7 @@
 
 #include "tests/cuda/gpu_array.h"
 #include "tests/cuda/nccl_ranks.h"
+#include "tests/support/status_matchers.h"
 
 extern "C" void simulated_cuda_fail_at(int64_t n);  // as simulated_nccl_fail_at, of the CUDA runtime
 
@@ -23,7 +24,7 @@ TEST_F(NcclCommunicator, NamesARankThatStaysAwayAndKeepsTheReason) {
   OnRanks(3, milliseconds(300), [](int rank, Communicator& communicator) {
     const GpuArray<float> values(4);
     float* data = values.data();
-    ASSERT_TRUE(communicator.AllReduce(data, data, 4, DType::kFloat, ReduceOp::kSum, nullptr).ok());
+    ASSERT_OK(communicator.AllReduce(data, data, 4, DType::kFloat, ReduceOp::kSum, nullptr));
     if (rank == 1) return;
     const Status status = communicator.AllGather(data + rank, data, 1, DType::kFloat, nullptr);
     EXPECT_EQ(status.code(), StatusCode::kCommunication);
@@ -55,14 +56,14 @@ TEST_F(NcclCommunicator, AFailureIsToldBeforeStreamsAreReleased) {
     told = true;
   };
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
-  ASSERT_TRUE(group.ok()) << group.status().message();
-  EXPECT_TRUE((*group)->status().ok());
+  ASSERT_OK(group.status());
+  EXPECT_OK((*group)->status());
   OnRanks(**group, [&](int rank, Communicator& communicator) {
     if (rank == 1) return;
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     const GpuArray<float> values(4);
-    EXPECT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
+    EXPECT_OK(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream));
     EXPECT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
     EXPECT_TRUE(told);
     EXPECT_FALSE((*group)->status().ok());
@@ -77,7 +78,7 @@ TEST_F(NcclCommunicator, AnAbortThatDoesNotEndIsTold) {
   std::promise<Status> stuck;
   options.on_stuck = [&](const Status& status) { stuck.set_value(status); };
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
-  ASSERT_TRUE(group.ok()) << group.status().message();
+  ASSERT_OK(group.status());
   (*group)->communicator(1).Abort(CommunicationError("reason"));
   EXPECT_EQ(stuck.get_future().get().message(), "reason");
   group->reset();                                   // does not wait for it for ever
@@ -87,13 +88,13 @@ TEST_F(NcclCommunicator, AnAbortThatDoesNotEndIsTold) {
 // The rank's replay of a graph is the one that stands still: the watchdog sees what the stream does, not the calls.
 TEST_F(NcclCommunicator, NoticesAReplayThatStandsStill) {
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(OptionsFor(2, milliseconds(300)));
-  ASSERT_TRUE(group.ok()) << group.status().message();
+  ASSERT_OK(group.status());
   OnRanks(**group, [&](int rank, Communicator& communicator) {
     cudaStream_t stream = nullptr;
     ASSERT_EQ(cudaStreamCreateWithFlags(&stream, cudaStreamNonBlocking), cudaSuccess);
     const GpuArray<float> values(4);
     ASSERT_EQ(cudaStreamBeginCapture(stream, cudaStreamCaptureModeThreadLocal), cudaSuccess);
-    ASSERT_TRUE(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream).ok());
+    ASSERT_OK(communicator.AllReduce(values.data(), values.data(), 4, DType::kFloat, ReduceOp::kSum, stream));
     cudaGraph_t graph = nullptr;
     ASSERT_EQ(cudaStreamEndCapture(stream, &graph), cudaSuccess);
     cudaGraphExec_t executable = nullptr;

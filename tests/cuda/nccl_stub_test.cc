@@ -6,6 +6,7 @@
 
 #include "cuda_ops/nccl_communicator.h"
 #include "tests/cuda/gpu_array.h"
+#include "tests/support/status_matchers.h"
 
 namespace onnxtrain {
 namespace {
@@ -16,7 +17,7 @@ TEST(WithoutNccl, OneRankCopies) {
   NcclGroupOptions options;
   options.devices = {1};
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
-  ASSERT_TRUE(group.ok()) << group.status().message();
+  ASSERT_OK(group.status());
   Communicator& communicator = (*group)->communicator(0);
   EXPECT_EQ(communicator.size(), 1);
   ASSERT_EQ(cudaSetDevice(1), cudaSuccess);
@@ -24,7 +25,7 @@ TEST(WithoutNccl, OneRankCopies) {
   const GpuArray<float> send(values);
   auto copied = [&](auto collective) {
     const GpuArray<float> recv(values.size());
-    EXPECT_TRUE(collective(send.data(), recv.data()).ok());
+    EXPECT_OK(collective(send.data(), recv.data()));
     EXPECT_TRUE(collective(recv.data(), recv.data()).ok()) << "in place";
     return recv.Read();
   };
@@ -41,14 +42,14 @@ TEST(WithoutNccl, OneRankCopies) {
             values);
   EXPECT_EQ(copied([&](float* from, float* to) { return communicator.Broadcast(from, to, 3, kType, 0, nullptr); }),
             values);
-  EXPECT_TRUE(communicator.AllReduce(nullptr, nullptr, 0, kType, ReduceOp::kSum, nullptr).ok());
+  EXPECT_OK(communicator.AllReduce(nullptr, nullptr, 0, kType, ReduceOp::kSum, nullptr));
 }
 
 TEST(WithoutNccl, AbortKeepsTheFirstReason) {
   NcclGroupOptions options;
   options.devices = {0};
   StatusOr<std::unique_ptr<NcclGroup>> group = NcclGroup::Create(options);
-  ASSERT_TRUE(group.ok()) << group.status().message();
+  ASSERT_OK(group.status());
   (*group)->communicator(0).Abort(CommunicationError("first"));
   (*group)->communicator(0).Abort(CommunicationError("second"));
   EXPECT_EQ((*group)->status().message(), "first");
