@@ -18,6 +18,7 @@
 #include "graph/graph.h"
 #include "graph/layout.h"
 #include "graph/status.h"
+#include "runtime/kernel_fault.h"
 
 namespace onnxtrain {
 
@@ -30,7 +31,7 @@ struct RunContext {
 
 // The status word of a rank: 0, or (code << 32 | node index + 1) of the first bad thing a kernel saw in this step. Kernels
 // set it with SetStatusWord; onnxtrain.StepSums reads and clears it. A step whose word is set updates nothing.
-enum class DeviceFault : uint32_t { kNone = 0, kIndexOutOfRange = 1, kNonFinite = 2, kLabelOutOfRange = 3 };
+// Faults are listed in kernel_fault.h.
 
 struct LaunchArgs {
   // One pointer per node input and output; null where omitted. Types are those of the node's values.

@@ -1,14 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_ops/ops/all_ops.h"
 
-#include "runtime/collective_kernels.h"
-#include "runtime/kernel.h"
-
 namespace onnxtrain {
 
 void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
-  AddCommunicatorKernels(registry);
+  AddActivationOps(registry, context);
+  AddCastOps(registry, context);
+  AddCollectiveOps(registry, context);
+  AddComparisonOps(registry, context);
+  AddElementwiseOps(registry, context);
+  AddGatherOps(registry, context);
+  AddLossOps(registry, context);
+  AddMathFunctionOps(registry, context);
+  AddNormalizationOps(registry, context);
   AddOptimizerOps(registry, context);
+  AddReductionOps(registry, context);
+  AddShapeOps(registry, context);
+  AddSliceOps(registry, context);
+  AddSoftmaxOps(registry, context);
   AddStepControlOps(registry, context);
 }
 

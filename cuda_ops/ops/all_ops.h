@@ -9,7 +9,20 @@ namespace onnxtrain {
 class KernelRegistry;
 struct CudaContext;
 
+void AddActivationOps(KernelRegistry& registry, const CudaContext& context);
+void AddCastOps(KernelRegistry& registry, const CudaContext& context);
+void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
+void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
+void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);
+void AddGatherOps(KernelRegistry& registry, const CudaContext& context);
+void AddLossOps(KernelRegistry& registry, const CudaContext& context);
+void AddMathFunctionOps(KernelRegistry& registry, const CudaContext& context);
+void AddNormalizationOps(KernelRegistry& registry, const CudaContext& context);
 void AddOptimizerOps(KernelRegistry& registry, const CudaContext& context);
+void AddReductionOps(KernelRegistry& registry, const CudaContext& context);
+void AddShapeOps(KernelRegistry& registry, const CudaContext& context);
+void AddSliceOps(KernelRegistry& registry, const CudaContext& context);
+void AddSoftmaxOps(KernelRegistry& registry, const CudaContext& context);
 void AddStepControlOps(KernelRegistry& registry, const CudaContext& context);
 
 void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context);

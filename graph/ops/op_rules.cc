@@ -40,17 +40,6 @@ InferFn SchemaThen(TypeCheck check) {
   };
 }
 
-StatusOr<std::vector<int64_t>> ConstantInts(const Node& node, size_t index) {
-  const Value* input = node.input(index);
-  if (input == nullptr || input->constant() == nullptr) {
-    return InvalidModelError("input " + std::to_string(index) + " of " + node.Describe() +
-                             " must be a constant, so that shapes are known before the run");
-  }
-  std::vector<int64_t> values;
-  for (int64_t i = 0; i < input->type().elements(); ++i) values.push_back(input->constant()->IntAt(i));
-  return values;
-}
-
 LiftFn MoveAttributeToInput(int opset, const char* attribute, size_t index) {
   return [=](LiftContext& lift) {
     if (lift.opset() < opset) lift.AttributeToInput(attribute, index);

@@ -164,15 +164,6 @@ void AddLiftedOps(OpRegistry& registry) {
 
 }  // namespace
 
-std::vector<int64_t> PermutationOf(const Node& transpose) {
-  std::vector<int64_t> permutation = transpose.attributes().Ints("perm");
-  if (permutation.empty()) {
-    permutation.resize(transpose.input(0)->type().shape.size());
-    std::iota(permutation.rbegin(), permutation.rend(), 0);
-  }
-  return permutation;
-}
-
 void AddShapeOps(OpRegistry& registry) {
   AddView(registry, "Identity", nullptr, {});
   AddView(registry, "Reshape", nullptr, {1});

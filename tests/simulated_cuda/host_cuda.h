@@ -10,6 +10,8 @@
 #include <cuda_fp16.h>
 #include <cuda_runtime_api.h>
 
+#include <math.h>
+
 #include <bit>
 #include <cstddef>
 #include <cstdint>

@@ -8,51 +8,9 @@
 
 #include "runtime/cpu/isa_level.h"
 #include "runtime/math/activation.h"
+#include "runtime/math/unary_function.h"
 
 namespace onnxtrain {
-
-enum class UnaryFunction : uint8_t {
-  // With a gradient loop.
-  kRelu,
-  kSigmoid,
-  kTanh,
-  kErf,
-  kGeluErf,
-  kGeluTanh,
-  kLeakyRelu,
-  kElu,
-  kSelu,
-  kCelu,
-  kHardSigmoid,
-  kHardSwish,
-  kSoftplus,
-  kSoftsign,
-  kMish,
-  kSwish,
-  kThresholdedRelu,
-  // Without: their gradients are ordinary nodes.
-  kExp,
-  kLog,
-  kSqrt,
-  kReciprocal,
-  kNeg,
-  kAbs,
-  kSign,
-  kFloor,
-  kCeil,
-  kRound,
-  kSin,
-  kCos,
-  kTan,
-  kAsin,
-  kAcos,
-  kAtan,
-  kSinh,
-  kCosh,
-  kAsinh,
-  kAcosh,
-  kAtanh,
-};
 
 template <typename T>
 struct UnaryLoops {
