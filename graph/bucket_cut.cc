@@ -19,7 +19,7 @@ struct Sequence {
   std::vector<int> first_start;  // smallest j such that gradients j .. i-1 may share a bucket
 };
 
-bool MayShare(const GradientRelease& a, const GradientRelease& b) { return a.kind == b.kind && !a.apart && !b.apart; }
+bool MayShare(const GradientRelease& a, const GradientRelease& b) { return a.kind == b.kind && a.apart == b.apart; }
 
 Sequence MakeSequence(const std::vector<GradientRelease>& gradients) {
   Sequence sequence{{0.0}, {0.0}, {0}};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where to cut the sequence of gradients into buckets so that the last reduction ends as early as it can.
+// Where to cut the sequence of gradients into buckets so that a step waits for communication as little as it can.
 //
 // Gradients are released at times r_1 <= ... <= r_n; a bucket of consecutive gradients starts when its last one is
 // released and the channel is free, and takes a + b * bytes. Consecutive buckets are optimal on one channel, and
@@ -21,7 +21,9 @@ struct GradientRelease {
   double release_us = 0;  // a value below its predecessor's is raised to it
   int64_t bytes = 0;
   int kind = 0;        // only neighbours of one kind (element type) may share a bucket
-  bool apart = false;  // stands alone: the embedding, released last and large
+  bool apart = false;  // shares no bucket with those that are not: embeddings, released last
+  // When forward first reads the parameter, on a clock that starts with the step; only a sharded cut looks at it.
+  double first_use_us = 0;
 };
 
 struct LinkCost {
@@ -51,6 +53,19 @@ struct BucketCutOptions {
   // Above 0: the best cut into at most so many buckets instead (or the fewest that kinds and lone gradients allow).
   int count = 0;
 };
+
+// With sharded state a step also begins with communication: the buckets of parameters are gathered one after the other in
+// the order in which forward reads them, and a node waits for its own. The step is then exposed to
+//   head + tail,  head = max over buckets k, in order of use, of  sum of (a + b * bytes) up to k  -  first use of k
+// and the tail as above. Both are exact for a cut; over the cuts of a sequence the sum has no recurrence, because the order
+// of use is not that of release. So: the best cut for every number of buckets, each improved by joining, splitting and
+// moving borders while that helps; the same on every rank. Tests compare with all cuts of short sequences.
+// As CutBuckets otherwise; finish_us, optimum_us and bound_us are of the tail.
+BucketCut CutShardedBuckets(const std::vector<GradientRelease>& gradients, const LinkCost& reduce, const LinkCost& gather,
+                            const BucketCutOptions& options = {});
+// head + tail of a cut.
+double ShardedExposure(const std::vector<GradientRelease>& gradients, const std::vector<BucketRange>& buckets,
+                       const LinkCost& reduce, const LinkCost& gather);
 
 // Exact, O(gradients * buckets). Negative times, bytes and costs are CHECKed.
 BucketCut CutBuckets(const std::vector<GradientRelease>& gradients, const LinkCost& link,

@@ -109,6 +109,13 @@ class Bucketer {
     return ends;
   }
 
+  // When the first node that reads the weight begins.
+  double FirstUse(const Value* weight, const std::vector<double>& ends) const {
+    int first = static_cast<int>(ends.size());
+    for (const Node* consumer : weight->consumers()) first = std::min(first, order_.PlaceOf(consumer));
+    return first == 0 ? 0 : ends[static_cast<size_t>(first) - 1];
+  }
+
   std::vector<ReleasedGradient> Released() const {
     const std::vector<double> ends = NodeEnds();
     std::map<std::pair<float, float>, int> groups;
@@ -119,7 +126,8 @@ class Bucketer {
       const auto given = options_.release_us.find(gradient.parameter);
       const double release =
           given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
-      released.push_back({gradient.parameter, gradient.weight->type(), group, ReadByGather(gradient.weight), release});
+      released.push_back({gradient.parameter, gradient.weight->type(), group, ReadByGather(gradient.weight), release,
+                          FirstUse(gradient.weight, ends)});
     }
     return released;
   }

@@ -7,7 +7,7 @@
 //
 // A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right
 // behind the last of them, and unpacked where the norm is taken. In an exact cut, parameters that a Gather reads
-// (embeddings) and that are released last stand alone, since nothing is left to hide their reduction. Hyper-parameters
+// (embeddings) and that are released last stand apart from the rest, since nothing is left to hide their reduction. Hyper-parameters
 // never open another bucket: they become the groups of the Layout.
 #ifndef ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
 #define ONNXTRAIN_PASSES_BUCKET_GRADIENTS_H_
@@ -28,6 +28,8 @@ struct BucketGradientsOptions {
   std::optional<double> bucket_bytes;
   // For the exact cut, plain data that is the same on every rank: the cost of nodes and of the link ...
   CostModel cost;
+  // The state will be sharded (shard_optimizer): buckets are gathered at the start of a step, which the cut then counts.
+  bool sharded = false;
   double tolerance = 0.01;  // fewest buckets whose exposed time is at most 1 + tolerance times the optimum's
   // ... and when gradients exist, by parameter, in microseconds. Empty: from the cost of the graph's nodes.
   std::map<std::string, double, std::less<>> release_us;

@@ -11,21 +11,27 @@ namespace {
 
 using Members = std::vector<int>;  // indices of gradients, by release
 
-// One element type. Embeddings stand alone where they end the run.
+// One element type. Embeddings stand apart where they end the run.
 std::vector<Members> CutRun(const std::vector<ReleasedGradient>& gradients, const Members& run,
                             const BucketGradientsOptions& options, int world_size) {
   std::vector<GradientRelease> releases;
   for (const int index : run) {
     const ReleasedGradient& gradient = gradients[static_cast<size_t>(index)];
     releases.push_back({gradient.release_us, static_cast<int64_t>(gradient.type.bytes())});
+    releases.back().first_use_us = gradient.first_use_us;
   }
   for (size_t i = run.size(); i-- > 0 && gradients[static_cast<size_t>(run[i])].embedding;) releases[i].apart = true;
   CostModel cost = options.cost;
   cost.world_size = world_size;
-  const std::vector<BucketRange> ranges =
-      options.bucket_bytes.has_value()
-          ? CutBySize(releases, *options.bucket_bytes)
-          : CutBuckets(releases, LinkCostOf(cost), {.tolerance = options.tolerance}).buckets;
+  const LinkCost link = LinkCostOf(cost);  // a gather costs what a reduce-scatter does
+  std::vector<BucketRange> ranges;
+  if (options.bucket_bytes.has_value()) {
+    ranges = CutBySize(releases, *options.bucket_bytes);
+  } else if (options.sharded) {
+    ranges = CutShardedBuckets(releases, link, link, {.tolerance = options.tolerance}).buckets;
+  } else {
+    ranges = CutBuckets(releases, link, {.tolerance = options.tolerance}).buckets;
+  }
   std::vector<Members> buckets;
   for (const BucketRange& range : ranges) buckets.emplace_back(run.begin() + range.begin, run.begin() + range.end);
   return buckets;

@@ -16,6 +16,7 @@ struct ReleasedGradient {
   int group = 0;           // optimizer group
   bool embedding = false;  // read by a Gather
   double release_us = 0;
+  double first_use_us = 0;  // by forward
 };
 
 // `gradients` in order of release, at least one; options.release_us is not read. Buckets are numbered by the release of

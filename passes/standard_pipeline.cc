@@ -33,7 +33,9 @@ StatusOr<PassPipeline> StandardPipeline(const PipelineOptions& options) {
   pipeline.Add(EliminateDeadNodes());  // not before: until then nothing keeps loss and gradients alive
   pipeline.Add(AccumulateGradients({.micro_batches = options.accumulation}));
   pipeline.Add(InsertAllReduce({.world_size = options.ranks}));
-  pipeline.Add(BucketGradients(options.buckets));
+  BucketGradientsOptions buckets = options.buckets;
+  buckets.sharded = options.zero > 0;
+  pipeline.Add(BucketGradients(buckets));
   if (options.zero > 0) pipeline.Add(ShardOptimizer({.stage = options.zero}));
   pipeline.Add(ContributeZero());
   return pipeline;

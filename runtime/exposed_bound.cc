@@ -2,7 +2,9 @@
 // The least exposed time of simulator.h. Compute steps are walked in the order of the plan; each may begin at the
 // earliest when the link, serving pieces of data as soon as they exist, has carried all that this or an earlier step
 // needs:
-//   begin >= max over k of  exists(k) + latency + sum of time(j) over needed pieces j that exist no earlier than k
+//   begin >= max over k of  exists(k) + latency(k) + sum of time(j) over needed pieces j that exist no earlier than k
+// where latency(k) is that of the collective which carries k, in whatever bucket: it begins when k exists at the
+// earliest, and none of the pieces j has been carried before.
 #include <algorithm>
 #include <map>
 #include <set>
@@ -18,6 +20,7 @@ namespace {
 struct Piece {
   double exists_us = 0;
   double time_us = 0;
+  double latency_us = 0;
 };
 
 class BoundWalk {
@@ -95,7 +98,6 @@ class BoundWalk {
     if (!required_.insert(node).second) return;
     for (const Value* input : node->inputs()) Require(input);
     for (const Piece& piece : PiecesOf(node)) needed_.push_back(piece);
-    latency_ = latency_ < 0 ? costs_.latency_us(*node) : std::min(latency_, costs_.latency_us(*node));
     changed_ = true;
   }
 
@@ -115,15 +117,16 @@ class BoundWalk {
 
   std::vector<Piece> PiecesOf(const Node* node) {
     const Value* sent = node->input(0);
-    const double transfer = costs_.node_us(*node) - costs_.latency_us(*node);
+    const double latency = costs_.latency_us(*node);
+    const double transfer = costs_.node_us(*node) - latency;
     const Node* pack = sent->producer();
     if (pack == nullptr || !IsElided(pack) || pack->inputs().size() < 2 || sent->type().bytes() == 0) {
-      return {{ExistsAt(sent), transfer}};
+      return {{ExistsAt(sent), transfer, latency}};
     }
     std::vector<Piece> pieces;
     for (const Value* part : pack->inputs()) {
       const double share = static_cast<double>(part->type().bytes()) / static_cast<double>(sent->type().bytes());
-      pieces.push_back({ExistsAt(part), transfer * share});
+      pieces.push_back({ExistsAt(part), transfer * share, latency});
     }
     return pieces;
   }
@@ -135,7 +138,7 @@ class BoundWalk {
     double later = 0;
     for (const Piece& piece : needed_) {
       later += piece.time_us;
-      link_free_ = std::max(link_free_, piece.exists_us + latency_ + later);
+      link_free_ = std::max(link_free_, piece.exists_us + piece.latency_us + later);
     }
     return link_free_;
   }
@@ -149,7 +152,6 @@ class BoundWalk {
   std::unordered_map<const Value*, double> exists_;
   std::set<const Node*> required_;
   std::vector<Piece> needed_;
-  double latency_ = -1;  // least of the required collectives: at least one of them comes after any piece exists
   bool changed_ = false;
   double link_free_ = 0;
   double now_ = 0;
