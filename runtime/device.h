@@ -37,6 +37,8 @@ class Stream {
   virtual void Fill(void* destination, size_t bytes) = 0;  // with zero
   // Writes the time since `origin` to host memory when the stream gets there: for traces, it may slow the stream down.
   virtual void Stamp(std::chrono::steady_clock::time_point origin, double* microseconds) = 0;
+  // Makes room for so many pending commands, if the stream has a queue of its own; called while nothing is pending.
+  virtual void ReserveQueue(size_t commands) { (void)commands; }
   // Blocks the host until all enqueued work is done; the first error since creation.
   virtual Status Synchronize() = 0;
   // The first error so far, without waiting.

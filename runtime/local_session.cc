@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/local_session.h"
 
+#include <malloc.h>
+
 #include <algorithm>
 #include <thread>
 
@@ -16,6 +18,14 @@ namespace {
 int ThreadsPerRank(const TrainingOptions& options) {
   const int threads = options.threads > 0 ? options.threads : static_cast<int>(std::thread::hardware_concurrency());
   return std::max(1, threads / options.ranks);
+}
+
+// To the system. The allocator would keep what the weights' first copies took, since later blocks of their size may
+// come; none do.
+void ReturnFreeMemory() {
+#if defined(__GLIBC__)
+  malloc_trim(0);
+#endif
 }
 
 double Scalar(const Tensor& tensor) { return tensor.DoubleAt(0); }
@@ -56,21 +66,22 @@ Status LocalSession::Initialize() {
     return UsageError("--cuda-graphs: --device " + options_.device + " has none");
   }
   if (backend_->wants_thread_per_rank() && options_.ranks > 1) threads_ = std::make_unique<RankThreads>(options_.ranks);
-  ASSIGN_OR_RETURN(Variant* full, VariantFor(options_.batch_size));
+  ASSIGN_OR_RETURN(Variant * full, VariantFor(options_.batch_size));
   tensors_ = full->built.tensors;
   notes_.insert(notes_.end(), full->built.notes.begin(), full->built.notes.end());
   decomposed_ = full->built.decomposed;
+  RETURN_IF_ERROR(LoadInitialStates(full->built.program));
   for (int micro = 0; micro < options_.accumulation && !options_.evaluation_only; ++micro) {
     RETURN_IF_ERROR(Planned(*full, GraphName(micro)).status());
   }
-  return LoadInitialStates(full->built.program);
+  return OkStatus();
 }
 
 void LocalSession::Untie() {
   const std::map<std::string, std::string> ties = model_.tied_names();
   for (const std::string& name : model_.Untie()) {
-    notes_.push_back("--untie changes the model: '" + name + "' is a tensor of its own, no longer that of '" + ties.at(name) +
-                     "'");
+    notes_.push_back("--untie changes the model: '" + name + "' is a tensor of its own, no longer that of '" +
+                     ties.at(name) + "'");
   }
   if (ties.empty()) notes_.push_back("--untie changes nothing: no tensor of the model is tied by an Identity");
 }
@@ -162,6 +173,7 @@ Status LocalSession::LoadInitialStates(Program& program) {
     if (initial != program.initial.end()) RETURN_IF_ERROR(states_->Write(name, initial->second));
   }
   program.initial.clear();  // the ranks hold them now
+  ReturnFreeMemory();       // before the transient region is touched: the two are never in memory together
   return OkStatus();
 }
 
@@ -195,8 +207,7 @@ StatusOr<LocalSession::Submission> LocalSession::Prepare(Variant& variant, const
   for (const Value* input : graph.inputs()) {
     const auto spec = options_.feeds.find(input->name());
     const bool per_sample = spec == options_.feeds.end() || spec->second.per_sample;
-    const size_t sample_bytes =
-        slice.count == 0 ? 0 : input->type().bytes() / static_cast<size_t>(slice.count);
+    const size_t sample_bytes = slice.count == 0 ? 0 : input->type().bytes() / static_cast<size_t>(slice.count);
     made.offsets.push_back(per_sample ? sample_bytes * static_cast<size_t>(slice.begin) : 0);
   }
   made.feeds.resize(graph.inputs().size());
@@ -237,7 +248,7 @@ StatusOr<LocalSession::Submissions*> LocalSession::StepFor(int64_t samples) {
   for (int micro = 0; micro < options_.accumulation; ++micro) {
     for (int rank = 0; rank < options_.ranks; ++rank) {
       const Slice slice = MicroSlice(RankSlice(samples, rank), micro);
-      ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count == 0 ? options_.batch_size : slice.count));
+      ASSIGN_OR_RETURN(Variant * variant, VariantFor(slice.count == 0 ? options_.batch_size : slice.count));
       const std::string name = (slice.count == 0 ? "zero_" : "") + GraphName(micro);
       ASSIGN_OR_RETURN(Submission submission, Prepare(*variant, name, rank, micro, slice));
       made.push_back(std::move(submission));
@@ -253,7 +264,7 @@ StatusOr<LocalSession::Submissions*> LocalSession::EvaluationFor(int64_t samples
   for (int rank = 0; rank < options_.ranks; ++rank) {
     const Slice slice = RankSlice(samples, rank);
     if (slice.count == 0) break;
-    ASSIGN_OR_RETURN(Variant* variant, VariantFor(slice.count));
+    ASSIGN_OR_RETURN(Variant * variant, VariantFor(slice.count));
     ASSIGN_OR_RETURN(Submission submission, Prepare(*variant, "eval", rank, 0, slice));
     made.push_back(std::move(submission));
   }
@@ -306,7 +317,8 @@ Status LocalSession::CheckFaults(const Submission& submission) const {
   if (status == nullptr || status->IntAt(0) == 0) return OkStatus();
   const auto fed = [&](const Value* input) -> const std::byte* {
     const auto found = std::find(graph.inputs().begin(), graph.inputs().end(), input);
-    return found == graph.inputs().end() ? nullptr : submission.feeds[static_cast<size_t>(found - graph.inputs().begin())];
+    return found == graph.inputs().end() ? nullptr
+                                         : submission.feeds[static_cast<size_t>(found - graph.inputs().begin())];
   };
   const Status fault = DescribeFault(static_cast<uint64_t>(status->IntAt(0)), graph, fed);
   return options_.ranks == 1 ? fault : fault.Prepend("[rank " + std::to_string(submission.rank) + "]");
@@ -318,7 +330,7 @@ StatusOr<StepResult> LocalSession::Step(const Feeds& feeds, int64_t samples) {
     return UsageError("a step takes 1 to " + std::to_string(options_.global_batch()) + " samples, found " +
                       std::to_string(samples));
   }
-  ASSIGN_OR_RETURN(Submissions* submissions, StepFor(samples));
+  ASSIGN_OR_RETURN(Submissions * submissions, StepFor(samples));
   replicas_stale_ = true;
   RETURN_IF_ERROR(RunAll(*submissions, feeds));
   // Rank 0's part of the last micro-batch holds what all ranks agree on.
@@ -364,10 +376,11 @@ Status LocalSession::ShareBuffers() {
 StatusOr<EvalResult> LocalSession::Evaluate(const Feeds& feeds, int64_t samples) {
   const int64_t most = options_.batch_size * options_.ranks;
   if (samples < 1 || samples > most) {
-    return UsageError("an evaluation takes 1 to " + std::to_string(most) + " samples, found " + std::to_string(samples));
+    return UsageError("an evaluation takes 1 to " + std::to_string(most) + " samples, found " +
+                      std::to_string(samples));
   }
   RETURN_IF_ERROR(Gather());
-  ASSIGN_OR_RETURN(Submissions* submissions, EvaluationFor(samples));
+  ASSIGN_OR_RETURN(Submissions * submissions, EvaluationFor(samples));
   RETURN_IF_ERROR(RunAll(*submissions, feeds));
   EvalResult result;
   for (const Submission& submission : *submissions) {

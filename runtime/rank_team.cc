@@ -5,8 +5,8 @@ namespace onnxtrain {
 namespace {
 
 constexpr const char* kStreamNames[] = {"compute", "communication"};
-// Room for the commands of two runs of a large step, so that the host never waits for a queue.
-constexpr size_t kQueueCapacity = 32768;
+// Commands that a stream may hold before there is a plan.
+constexpr size_t kFirstQueueCapacity = 64;
 
 }  // namespace
 
@@ -31,7 +31,7 @@ StatusOr<RankTeam::Rank> RankTeam::CreateRank(int rank) {
     stream.name = kStreamNames[i];
     stream.rank = rank;
     stream.threads = i == 0 ? options_.threads_per_rank : 1;
-    stream.queue_capacity = kQueueCapacity;
+    stream.queue_capacity = kFirstQueueCapacity;
     stream.on_error = [this, rank](const Status& status) { Abort(rank, status); };
     ASSIGN_OR_RETURN(std::unique_ptr<Stream> created, device(rank).CreateStream(stream));
     made.streams.push_back(std::move(created));
@@ -89,6 +89,12 @@ RankResources RankTeam::Resources(int rank, int constants) const {
 StatusOr<int> RankTeam::AddPlan(const Graph& graph, const ExecutionPlan& plan, int constants) {
   RETURN_IF_ERROR(Synchronize());
   RETURN_IF_ERROR(GrowTransient(plan.transient_bytes));
+  // All pending runs, stamped at both ends of every step: the host never waits for a queue, and one that submits for
+  // several ranks must not.
+  const size_t commands = static_cast<size_t>(Executor::kDepth) * (3 * plan.steps.size() + 1);
+  for (const Rank& rank : ranks_) {
+    for (const std::unique_ptr<Stream>& stream : rank.streams) stream->ReserveQueue(commands);
+  }
   std::vector<std::unique_ptr<Executor>> executors;
   for (int rank = 0; rank < size(); ++rank) {
     ASSIGN_OR_RETURN(std::unique_ptr<Executor> executor, Executor::Create(graph, plan, Resources(rank, constants)));

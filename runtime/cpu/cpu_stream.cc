@@ -97,6 +97,12 @@ void CpuStream::Stamp(std::chrono::steady_clock::time_point origin, double* micr
   Publish();
 }
 
+// The worker looks at the queue only when a command was published, which orders this before.
+void CpuStream::ReserveQueue(size_t commands) {
+  WaitUntil(tail_, head_.load(std::memory_order_relaxed));
+  if (commands > ring_.size()) ring_ = std::vector<Command>(commands);
+}
+
 Status CpuStream::Synchronize() {
   WaitUntil(tail_, head_.load(std::memory_order_relaxed));
   return status();

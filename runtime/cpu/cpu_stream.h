@@ -39,6 +39,7 @@ class CpuStream : public Stream {
   void Copy(void* destination, const void* source, size_t bytes) override;
   void Fill(void* destination, size_t bytes) override;
   void Stamp(std::chrono::steady_clock::time_point origin, double* microseconds) override;
+  void ReserveQueue(size_t commands) override;
   Status Synchronize() override;
   Status status() const override;
 
