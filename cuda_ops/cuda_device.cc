@@ -3,6 +3,7 @@
 
 #include <cstring>
 
+#include "cuda_ops/cublaslt_product.h"
 #include "cuda_ops/cuda_error.h"
 #include "cuda_ops/cuda_stream.h"
 #include "cuda_ops/ops/all_ops.h"
@@ -75,8 +76,14 @@ StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
   RETURN_IF_ERROR(device->MakeCurrent());
   RETURN_IF_CUDA_ERROR(
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
+  const cublasStatus_t status = cublasLtCreate(&device->context_.matmul_handle);
+  if (status != CUBLAS_STATUS_SUCCESS) return CublasError(status, "cublasLtCreate");
   AddAllCudaOps(device->kernels_, device->context_);
   return device;
+}
+
+CudaDevice::~CudaDevice() {
+  if (context_.matmul_handle != nullptr) (void)cublasLtDestroy(context_.matmul_handle);
 }
 
 Status CudaDevice::MakeCurrent() const {

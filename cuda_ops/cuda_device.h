@@ -19,6 +19,8 @@ class CudaDevice : public Device {
   // The number of GPUs; Usage with the driver's words when there is none.
   static StatusOr<int> Count();
 
+  ~CudaDevice() override;
+
   std::string_view name() const override { return "cuda"; }
   const KernelRegistry& kernels() const override { return kernels_; }
   bool shares_host_memory() const override { return false; }

@@ -59,9 +59,9 @@ __global__ void __launch_bounds__(kBlockThreads) FloatArithmetic(BinaryArguments
   }
 }
 
-// Integers wrap around, hence unsigned where that is the same.
+// Types that are computed in themselves. Integers wrap around, hence unsigned where that is the same.
 template <typename F, typename T>
-__global__ void __launch_bounds__(kBlockThreads) IntegerArithmetic(BinaryArguments g) {
+__global__ void __launch_bounds__(kBlockThreads) OwnArithmetic(BinaryArguments g) {
   for (int64_t i = FirstElement(); i < g.loop.count; i += ElementStride()) {
     const auto at = g.loop.At(i);
     static_cast<T*>(g.y)[at.at[2]] = F::Of(static_cast<const T*>(g.a)[at.at[0]], static_cast<const T*>(g.b)[at.at[1]]);
@@ -74,8 +74,8 @@ cudaError_t LaunchFloat(const BinaryArguments& g, cudaStream_t stream) {
 }
 
 template <typename F, typename T>
-cudaError_t LaunchInteger(const BinaryArguments& g, cudaStream_t stream) {
-  return ONNXTRAIN_LAUNCH((IntegerArithmetic<F, T>), ElementBlocks(g.loop.count), kBlockThreads, 0, stream, g);
+cudaError_t LaunchOwn(const BinaryArguments& g, cudaStream_t stream) {
+  return ONNXTRAIN_LAUNCH((OwnArithmetic<F, T>), ElementBlocks(g.loop.count), kBlockThreads, 0, stream, g);
 }
 
 // Wrapping types for sums and products, signed ones for comparisons.
@@ -83,9 +83,11 @@ template <typename F, bool kWraps>
 cudaError_t LaunchAny(const BinaryArguments& g, cudaStream_t stream) {
   switch (g.dtype) {
     case DType::kInt32:
-      return kWraps ? LaunchInteger<F, uint32_t>(g, stream) : LaunchInteger<F, int32_t>(g, stream);
+      return kWraps ? LaunchOwn<F, uint32_t>(g, stream) : LaunchOwn<F, int32_t>(g, stream);
     case DType::kInt64:
-      return kWraps ? LaunchInteger<F, uint64_t>(g, stream) : LaunchInteger<F, int64_t>(g, stream);
+      return kWraps ? LaunchOwn<F, uint64_t>(g, stream) : LaunchOwn<F, int64_t>(g, stream);
+    case DType::kDouble:
+      return LaunchOwn<F, double>(g, stream);  // sums of micro-batches
     default:
       return LaunchFloat<F>(g, stream);
   }

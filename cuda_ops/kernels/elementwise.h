@@ -17,7 +17,7 @@ struct BinaryArguments {
   const void* b = nullptr;
   void* y = nullptr;            // may be an operand that is not broadcast
   StridedLoop<3> loop;          // a, b, y
-  DType dtype = DType::kFloat;  // of all three: float, bfloat16, float16 (computed in float), int32, int64
+  DType dtype = DType::kFloat;  // of all three: float, bfloat16, float16 (computed in float), double, int32, int64
   float scale = 1;              // of the result; floating types only
 };
 // Integer kDiv and kPow are not served: cudaErrorInvalidValue.

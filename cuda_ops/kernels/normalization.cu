@@ -46,33 +46,40 @@ __global__ void __launch_bounds__(kBlockThreads) RowNormalization(RowNormalizati
   }
 }
 
-// dx = factor (g - mean g - xc factor^2 mean(g xc)) for g = dy scale; the statistics go to the workspace for the
-// columns.
+template <typename Team>
+__global__ void __launch_bounds__(kBlockThreads) RowStatisticsOnly(RowNormalizationGradientArguments a) {
+  for (int64_t row = Team::FirstRow(); row < a.rows; row += Team::RowStride()) {
+    const RowStatistics s = StatisticsOf<Team>(a.x, a.dtype, row * a.length, a.length, a.epsilon, a.rms);
+    if (Team::Thread() != 0) continue;
+    a.workspace[2 * row] = s.mean;
+    a.workspace[2 * row + 1] = s.factor;
+  }
+}
+
+// dx = factor (g - mean g - xc factor^2 mean(g xc)) for g = dy scale. dx may be dy or x.
 template <typename Team>
 __global__ void __launch_bounds__(kBlockThreads) RowGradient(RowNormalizationGradientArguments a) {
   const float count = static_cast<float>(a.length);
   for (int64_t row = Team::FirstRow(); row < a.rows; row += Team::RowStride()) {
     const int64_t start = row * a.length;
-    const RowStatistics s = StatisticsOf<Team>(a.x, a.dtype, start, a.length, a.epsilon, a.rms);
+    const float mean = a.workspace[2 * row];
+    const float factor = a.workspace[2 * row + 1];
     float sum = 0;
     float dot = 0;
     for (int64_t i = Team::Thread(); i < a.length; i += blockDim.x / Team::kRowsPerBlock) {
       const float g = LoadFloat(a.dy, a.dtype, start + i) * LoadFloat(a.scale, a.parameter_dtype, i);
       sum += g;
-      dot += g * (LoadFloat(a.x, a.dtype, start + i) - s.mean);
+      dot += g * (LoadFloat(a.x, a.dtype, start + i) - mean);
     }
     sum = Team::template Reduce<Plus>(sum);
     dot = Team::template Reduce<Plus>(dot);
     const float shift = a.rms ? 0.0f : sum / count;
-    const float slope = s.factor * s.factor * dot / count;
+    const float slope = factor * factor * dot / count;
     for (int64_t i = Team::Thread(); i < a.length; i += blockDim.x / Team::kRowsPerBlock) {
       const float g = LoadFloat(a.dy, a.dtype, start + i) * LoadFloat(a.scale, a.parameter_dtype, i);
-      const float centred = LoadFloat(a.x, a.dtype, start + i) - s.mean;
-      StoreFloat(a.dx, a.dtype, start + i, s.factor * (g - shift - centred * slope));
+      const float centred = LoadFloat(a.x, a.dtype, start + i) - mean;
+      StoreFloat(a.dx, a.dtype, start + i, factor * (g - shift - centred * slope));
     }
-    if (Team::Thread() != 0) continue;
-    a.workspace[2 * row] = s.mean;
-    a.workspace[2 * row + 1] = s.factor;
   }
 }
 
@@ -123,23 +130,29 @@ int64_t RowNormalizationGradientFloats(int64_t rows, int64_t length) {
   return 2 * rows + 2 * cuda_kernels::ChunksOf(rows) * length;
 }
 
-// The columns read dy and x after dx was written: the operator declares no alias between them.
+// dx comes last: it may lie where dy or x does, which the columns read.
 cudaError_t LaunchRowNormalizationGradient(const RowNormalizationGradientArguments& a, cudaStream_t stream) {
   if (a.length == 0) return cudaSuccess;
-  if (a.rows > 0) {
-    const cudaError_t error = ONNXTRAIN_LAUNCH_ROWS(cuda_kernels::RowGradient, a.rows, a.length, stream, a);
-    if (error != cudaSuccess) return error;
-  }
-  if (a.dscale == nullptr && a.dbias == nullptr) return cudaSuccess;
+  const bool columns = a.dscale != nullptr || a.dbias != nullptr;
   float* const partial = a.workspace + 2 * a.rows;
   if (a.rows > 0) {
+    const cudaError_t error = ONNXTRAIN_LAUNCH_ROWS(cuda_kernels::RowStatisticsOnly, a.rows, a.length, stream, a);
+    if (error != cudaSuccess) return error;
+  }
+  if (a.rows > 0 && columns) {
     const int64_t chunks = cuda_kernels::ChunksOf(a.rows);
     const dim3 grid(ElementBlocks(a.length), static_cast<unsigned>(chunks < 65535 ? chunks : 65535));
     const cudaError_t error =
         ONNXTRAIN_LAUNCH(cuda_kernels::ColumnPartials, grid, kBlockThreads, 0, stream, a, partial);
     if (error != cudaSuccess) return error;
   }
-  return ONNXTRAIN_LAUNCH(cuda_kernels::ColumnSums, ElementBlocks(a.length), kBlockThreads, 0, stream, a, partial);
+  if (columns) {
+    const cudaError_t error =
+        ONNXTRAIN_LAUNCH(cuda_kernels::ColumnSums, ElementBlocks(a.length), kBlockThreads, 0, stream, a, partial);
+    if (error != cudaSuccess) return error;
+  }
+  if (a.rows == 0) return cudaSuccess;
+  return ONNXTRAIN_LAUNCH_ROWS(cuda_kernels::RowGradient, a.rows, a.length, stream, a);
 }
 
 }  // namespace onnxtrain

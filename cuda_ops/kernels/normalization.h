@@ -44,7 +44,7 @@ struct RowNormalizationGradientArguments {
   bool rms = false;
 };
 int64_t RowNormalizationGradientFloats(int64_t rows, int64_t length);
-// dx in one pass over rows; dscale and dbias as sums over chunks of rows, then over the chunks: no atomics.
+// dscale and dbias as sums over chunks of rows, then over the chunks, without atomics; then dx, which may be dy or x.
 cudaError_t LaunchRowNormalizationGradient(const RowNormalizationGradientArguments& arguments, cudaStream_t stream);
 
 }  // namespace onnxtrain

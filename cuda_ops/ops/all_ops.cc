@@ -11,6 +11,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddElementwiseOps(registry, context);
   AddGatherOps(registry, context);
   AddLossOps(registry, context);
+  AddMatMulOps(registry, context);
   AddMathFunctionOps(registry, context);
   AddNormalizationOps(registry, context);
   AddOptimizerOps(registry, context);

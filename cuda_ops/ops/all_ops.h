@@ -16,6 +16,7 @@ void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
 void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);
 void AddGatherOps(KernelRegistry& registry, const CudaContext& context);
 void AddLossOps(KernelRegistry& registry, const CudaContext& context);
+void AddMatMulOps(KernelRegistry& registry, const CudaContext& context);
 void AddMathFunctionOps(KernelRegistry& registry, const CudaContext& context);
 void AddNormalizationOps(KernelRegistry& registry, const CudaContext& context);
 void AddOptimizerOps(KernelRegistry& registry, const CudaContext& context);

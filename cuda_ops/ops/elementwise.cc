@@ -12,7 +12,9 @@ namespace {
 
 Status CheckTypes(const KernelContext& context, bool integers) {
   const DType dtype = context.output_type(0).dtype;
-  if (!IsDeviceFloat(dtype) && !(integers && IsDeviceInteger(dtype))) return UnsupportedTypes(context);
+  if (!IsDeviceFloat(dtype) && !(integers && (IsDeviceInteger(dtype) || dtype == DType::kDouble))) {
+    return UnsupportedTypes(context);
+  }
   for (const Value* input : context.node.inputs()) {
     if (input == nullptr || input->type().dtype != dtype) return UnsupportedTypes(context);
   }

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <atomic>
-#include <optional>
 #include <string>
 #include <type_traits>
 
@@ -14,54 +13,6 @@
 
 namespace onnxtrain {
 namespace {
-
-void EraseBatchAxis(ProductShape& shape, size_t axis) {
-  const auto offset = static_cast<std::ptrdiff_t>(axis);
-  shape.batch.erase(shape.batch.begin() + offset);
-  for (MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) layout->batch.erase(layout->batch.begin() + offset);
-}
-
-// Joins batch axis `axis` with the next one if a single stride serves both in all three.
-bool JoinBatchAxes(ProductShape& shape, size_t axis) {
-  const int64_t inner = shape.batch[axis + 1];
-  for (const MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) {
-    if (layout->batch[axis] != layout->batch[axis + 1] * inner) return false;
-  }
-  shape.batch[axis + 1] *= shape.batch[axis];
-  EraseBatchAxis(shape, axis);
-  return true;
-}
-
-bool FoldLastBatchAxisIntoRows(ProductShape& shape) {
-  const size_t last = shape.batch.size() - 1;
-  const int64_t a_stride = shape.a.batch[last];
-  const int64_t c_stride = shape.c.batch[last];
-  if (shape.b.batch[last] != 0 || a_stride == 0) return false;
-  if (shape.rows != 1 && (a_stride != shape.rows * shape.a.row || c_stride != shape.rows * shape.c.row)) return false;
-  if (shape.rows == 1) {
-    shape.a.row = a_stride;
-    shape.c.row = c_stride;
-  }
-  shape.rows *= shape.batch[last];
-  EraseBatchAxis(shape, last);
-  return true;
-}
-
-// How BLAS sees a matrix: stored as it is or transposed, with `leading` elements from one stored row to the next.
-struct Stored {
-  bool transposed;
-  int64_t leading;
-};
-
-std::optional<Stored> StoredAs(const MatrixLayout& layout, int64_t rows, int64_t columns) {
-  if ((columns == 1 || layout.column == 1) && (rows == 1 || layout.row >= columns)) {
-    return Stored{false, rows == 1 ? columns : layout.row};
-  }
-  if ((rows == 1 || layout.row == 1) && (columns == 1 || layout.column >= rows)) {
-    return Stored{true, columns == 1 ? rows : layout.column};
-  }
-  return std::nullopt;
-}
 
 int64_t BatchSize(const ProductShape& shape) { return ElementsOf(shape.batch); }
 
@@ -115,7 +66,7 @@ class ZeroProduct : public MatrixProduct {
 // dnnl_sgemm on the whole team, or on one thread for each matrix of a batch.
 class SgemmProduct : public MatrixProduct {
  public:
-  SgemmProduct(const ProductShape& shape, Stored a, Stored b, Stored c, float alpha, bool accumulate, int threads)
+  SgemmProduct(const ProductShape& shape, StoredMatrix a, StoredMatrix b, StoredMatrix c, float alpha, bool accumulate, int threads)
       : call_{a.transposed,
               b.transposed,
               shape.rows,
@@ -276,23 +227,7 @@ Made CreateFor(bool single, const ProductShape& shape, double alpha, bool accumu
   return Made(std::make_unique<PlainProduct<double>>(shape, alpha, accumulate, threads));
 }
 
-void SwapOperands(ProductShape& shape) {
-  std::swap(shape.rows, shape.columns);
-  std::swap(shape.a, shape.b);
-  for (MatrixLayout* layout : {&shape.a, &shape.b, &shape.c}) std::swap(layout->row, layout->column);
-}
-
 }  // namespace
-
-ProductShape Simplified(ProductShape shape) {
-  for (size_t axis = shape.batch.size(); axis-- > 0;) {
-    if (shape.batch[axis] == 1) EraseBatchAxis(shape, axis);
-  }
-  for (size_t axis = shape.batch.size(); axis-- > 1;) JoinBatchAxes(shape, axis - 1);
-  while (!shape.batch.empty() && FoldLastBatchAxisIntoRows(shape)) {
-  }
-  return shape;
-}
 
 Made MatrixProduct::Create(DType dtype, ProductShape shape, double alpha, bool accumulate, int threads) {
   const bool single = dtype == DType::kFloat;

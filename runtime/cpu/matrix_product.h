@@ -7,33 +7,12 @@
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "graph/dtype.h"
 #include "graph/status.h"
+#include "runtime/matrix_geometry.h"
 
 namespace onnxtrain {
-
-// Strides in elements. A stride of zero along a batch axis repeats the matrix.
-struct MatrixLayout {
-  int64_t row = 0;
-  int64_t column = 0;
-  std::vector<int64_t> batch;  // one per batch axis
-};
-
-// C[rows, columns] = A[rows, depth] B[depth, columns] for every index of the batch axes. No two indices write the same
-// C.
-struct ProductShape {
-  int64_t rows = 0;
-  int64_t columns = 0;
-  int64_t depth = 0;
-  std::vector<int64_t> batch;
-  MatrixLayout a, b, c;
-};
-
-// The same product with as few batch axes as possible: neighbours are joined, and where one B serves a stack of A that
-// lies densely, the stack is one tall matrix.
-ProductShape Simplified(ProductShape shape);
 
 class MatrixProduct {
  public:

@@ -71,7 +71,7 @@ void AddElementwise(Cases& cases) {
       const double low = name == "Div" || name == "Pow" ? 0.5 : -2;
       cases.push_back({op, {Fed(Floats(a, low, 2)), Fed(Floats(b, low, 2))}, {}, 1, false, 4e-6});
       if (name == "Div" || name == "Pow") continue;
-      for (const DType dtype : {DType::kInt32, DType::kInt64}) {
+      for (const DType dtype : {DType::kInt32, DType::kInt64, DType::kDouble}) {
         cases.push_back({op, {Fed(Of(dtype, a, -99, 99)), Fed(Of(dtype, b, -99, 99))}, {}});
       }
     }
@@ -166,6 +166,55 @@ void AddRows(Cases& cases) {
                        2e-4});
     }
   }
+}
+
+void AddProducts(Cases& cases) {
+  const double loose = 2e-5;
+  for (const auto& [a, b] : std::vector<std::pair<Shape, Shape>>{{{1, 1}, {1, 1}},
+                                                                 {{5, 7}, {7, 3}},
+                                                                 {{7}, {7, 3}},
+                                                                 {{5, 7}, {7}},
+                                                                 {{7}, {7}},
+                                                                 {{2, 5, 7}, {7, 3}},
+                                                                 {{2, 3, 5, 7}, {2, 3, 7, 4}},
+                                                                 {{2, 1, 5, 7}, {3, 7, 4}},
+                                                                 {{5, 0}, {0, 3}},
+                                                                 {{0, 7}, {7, 3}}}) {
+    cases.push_back({"MatMul", {Fed(Floats(a)), Fed(Floats(b))}, {}, 1, false, loose});
+  }
+  for (const int64_t trans_a : {0, 1}) {
+    for (const int64_t trans_b : {0, 1}) {
+      const Shape a = trans_a != 0 ? Shape{7, 5} : Shape{5, 7};
+      const Shape b = trans_b != 0 ? Shape{3, 7} : Shape{7, 3};
+      for (const Shape& c : {Shape{3}, Shape{5, 3}, Shape{5, 1}, Shape{}}) {
+        for (const float beta : {1.0f, 0.5f}) {
+          cases.push_back({"Gemm",
+                           {Fed(Floats(a)), Fed(Floats(b)), Fed(Floats(c))},
+                           {{"transA", trans_a}, {"transB", trans_b}, {"alpha", 0.75f}, {"beta", beta}},
+                           1,
+                           false,
+                           loose});
+        }
+      }
+    }
+  }
+  using Permutation = std::vector<int64_t>;
+  const auto permuted = [&](Shape a, Permutation perm_a, Shape b, Permutation perm_b, Permutation perm_y,
+                            bool bias = false) {
+    Attributes attributes{{"alpha", 0.5f}};
+    if (!perm_a.empty()) attributes.Set("perm_a", perm_a);
+    if (!perm_b.empty()) attributes.Set("perm_b", perm_b);
+    if (!perm_y.empty()) attributes.Set("perm_y", perm_y);
+    std::vector<OpInput> inputs = {Fed(Floats(std::move(a))), Fed(Floats(std::move(b)))};
+    if (bias) inputs.push_back(Fed(Floats({5})));
+    cases.push_back({"onnxtrain.MatMul", std::move(inputs), std::move(attributes), 1, false, loose});
+  };
+  permuted({2, 3, 4, 8}, {0, 2, 1, 3}, {2, 5, 4, 8}, {0, 2, 3, 1}, {});            // q k^T of [B, T, H, D]
+  permuted({2, 4, 3, 5}, {}, {2, 5, 4, 8}, {0, 2, 1, 3}, {0, 2, 1, 3});            // p v back to [B, T, H, D]
+  permuted({2, 3, 4, 8}, {0, 2, 3, 1}, {2, 3, 4, 5}, {0, 2, 1, 3}, {0, 2, 1, 3});  // transposed
+  permuted({7, 5}, {1, 0}, {7, 3}, {}, {1, 0});
+  permuted({2, 3, 7}, {}, {7, 5}, {}, {}, true);
+  permuted({2, 3, 7}, {}, {7, 5}, {}, {0, 2, 1}, true);
 }
 
 void AddLosses(Cases& cases) {
@@ -266,6 +315,7 @@ Cases AllCases() {
   AddMoves(cases);
   AddReductions(cases);
   AddRows(cases);
+  AddProducts(cases);
   AddLosses(cases);
   AddGathers(cases);
   AddStep(cases);
@@ -301,12 +351,13 @@ class OperatorParity : public testing::TestWithParam<std::string> {
     return wide;
   }
 
-  void Run(const ParityCase& c, DType dtype) {
-    SCOPED_TRACE(c.op + " in " + std::string(NameOf(dtype)));
+  void Run(const ParityCase& c, DType dtype, bool share_bytes) {
+    SCOPED_TRACE(c.op + (share_bytes ? " in place" : "") + " in " + std::string(NameOf(dtype)));
     const std::vector<OpInput> inputs = InType(c.inputs, dtype);
     Graph graph(OpRegistry::Default());
     ASSERT_OK(AddOp(graph, c.op, inputs, c.attributes, c.outputs));
-    const StatusOr<OpRunnerResult> found = RunGraphOn(backend_->device(0), graph, FeedsOf(inputs));
+    const StatusOr<OpRunnerResult> found =
+        RunGraphOn(backend_->device(0), graph, FeedsOf(inputs), {.share_bytes = share_bytes});
     ASSERT_TRUE(IsOk(found.status()));
     // The CPU's kernel, in float, on what the small type holds.
     std::vector<OpInput> rounded = inputs;
@@ -338,10 +389,12 @@ class OperatorParity : public testing::TestWithParam<std::string> {
 TEST_P(OperatorParity, EveryKernelAgreesWithTheCpu) {
   for (const ParityCase& c : AllCases()) {
     if (!backend_->device(0).kernels().Has(c.op)) continue;
-    Run(c, DType::kFloat);
-    if (c.float_only || GetParam() == "cpu") continue;
-    Run(c, DType::kBfloat16);
-    Run(c, DType::kFloat16);
+    for (const bool share_bytes : {false, true}) {
+      Run(c, DType::kFloat, share_bytes);
+      if (c.float_only || GetParam() == "cpu") continue;
+      Run(c, DType::kBfloat16, share_bytes);
+      Run(c, DType::kFloat16, share_bytes);
+    }
   }
 }
 

@@ -2,7 +2,9 @@
 #include "tests/support/device_runner.h"
 
 #include <map>
+#include <set>
 
+#include "graph/op_registry.h"
 #include "runtime/kernel.h"
 
 namespace onnxtrain {
@@ -48,8 +50,24 @@ class DeviceRunner {
 
   StatusOr<std::byte*> AddressOf(const Value* value) {
     if (value == nullptr) return nullptr;
+    while (shared_.contains(value)) value = shared_.at(value);
     if (!buffers_.contains(value)) RETURN_IF_ERROR(Place(value, value->constant()));
     return buffers_[value]->data();
+  }
+
+  // An output lies where an input does, if the operator allows it and nobody reads the input later.
+  void ShareBytes(const Node& node) {
+    if (!node.def().aliases) return;
+    std::set<const Value*> taken;
+    for (const AliasRule& rule : node.def().aliases(node)) {
+      const Value* output = node.output(static_cast<size_t>(rule.output));
+      const Value* input = node.input(static_cast<size_t>(rule.input));
+      if (rule.kind != AliasRule::Kind::kInPlace || output == nullptr || input == nullptr) continue;
+      const bool read_once = input->consumers().size() == 1 && input->constant() == nullptr;
+      if (!read_once || input->type().bytes() != output->type().bytes() || shared_.contains(output)) continue;
+      if (!taken.insert(input).second) continue;
+      shared_[output] = input;
+    }
   }
 
   Status Launch(const Node& node, int index) {
@@ -65,6 +83,7 @@ class DeviceRunner {
       ASSIGN_OR_RETURN(const std::byte* const address, AddressOf(value));
       inputs.push_back(address);
     }
+    if (options_.share_bytes) ShareBytes(node);
     for (const Value* value : node.outputs()) {
       ASSIGN_OR_RETURN(std::byte* const address, AddressOf(value));
       outputs.push_back(address);
@@ -84,7 +103,7 @@ class DeviceRunner {
     OpRunnerResult result;
     for (const Value* output : graph_.outputs()) {
       Tensor tensor(output->type());
-      RETURN_IF_ERROR(device_.CopyToHost(tensor.data(), buffers_.at(output)->data(), tensor.bytes()));
+      RETURN_IF_ERROR(device_.CopyToHost(tensor.data(), *AddressOf(output), tensor.bytes()));
       result.fetches[output->name()] = std::move(tensor);
     }
     RETURN_IF_ERROR(device_.CopyToHost(&result.status_word, status_word_->data(), sizeof(uint64_t)));
@@ -97,6 +116,7 @@ class DeviceRunner {
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Buffer> status_word_;
   std::map<const Value*, std::unique_ptr<Buffer>> buffers_;
+  std::map<const Value*, const Value*> shared_;  // outputs that lie where an input does
 };
 
 }  // namespace
