@@ -80,7 +80,8 @@ Status CublasLtProduct::Describe(const ProductShape& shape) {
   const auto make = [&](cublasLtMatrixLayout_t* layout, const StoredMatrix& stored, int64_t rows, int64_t columns,
                         const MatrixLayout& matrix) {
     if (stored.transposed) std::swap(rows, columns);
-    return MakeLayout(layout, options_.dtype, rows, columns, stored.leading, batch, LastOf(matrix.batch, 0));
+    return MakeLayout(layout, layout == &c_ ? result_dtype() : options_.dtype, rows, columns, stored.leading, batch,
+                      LastOf(matrix.batch, 0));
   };
   RETURN_IF_ERROR(make(&a_, *a, shape.rows, shape.depth, shape.a));
   RETURN_IF_ERROR(make(&b_, *b, shape.depth, shape.columns, shape.b));
@@ -142,14 +143,15 @@ void CublasLtProduct::SetOffsets(const ProductShape& shape) {
   int64_t count = 1;
   for (size_t axis = 0; axis < axes; ++axis) count *= shape.batch[axis];
   const size_t bytes = SizeOf(options_.dtype);
+  const size_t result_bytes = SizeOf(result_dtype());
   for (int64_t call = 0; call < count; ++call) {
     Offsets offsets;
     int64_t rest = call;
     for (size_t axis = axes; axis-- > 0; rest /= shape.batch[axis]) {
-      const auto coordinate = static_cast<size_t>(rest % shape.batch[axis]) * bytes;
-      offsets.a += coordinate * static_cast<size_t>(shape.a.batch[axis]);
-      offsets.b += coordinate * static_cast<size_t>(shape.b.batch[axis]);
-      offsets.c += coordinate * static_cast<size_t>(shape.c.batch[axis]);
+      const auto coordinate = static_cast<size_t>(rest % shape.batch[axis]);
+      offsets.a += coordinate * bytes * static_cast<size_t>(shape.a.batch[axis]);
+      offsets.b += coordinate * bytes * static_cast<size_t>(shape.b.batch[axis]);
+      offsets.c += coordinate * result_bytes * static_cast<size_t>(shape.c.batch[axis]);
     }
     calls_.push_back(offsets);
   }

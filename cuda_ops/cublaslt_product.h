@@ -23,6 +23,7 @@ class CublasLtProduct {
  public:
   struct Options {
     DType dtype = DType::kFloat;  // float, bfloat16, float16; sums are float
+    bool float_result = false;    // C is float whatever A and B are
     double alpha = 1;
     double beta = 0;        // C = alpha A B + beta C
     bool bias_row = false;  // a row of bias is added to every row by the epilogue
@@ -49,6 +50,7 @@ class CublasLtProduct {
 
   CublasLtProduct(const CudaContext& context, const Options& options) : context_(context), options_(options) {}
   Status Describe(const ProductShape& shape);
+  DType result_dtype() const { return options_.float_result ? DType::kFloat : options_.dtype; }
   Status DescribeOperation(bool transpose_a, bool transpose_b);
   Status ChooseAlgorithm();
   void SetOffsets(const ProductShape& shape);

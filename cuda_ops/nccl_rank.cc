@@ -135,8 +135,12 @@ Status NcclRank::Fail(const Status& status) {
 
 Status NcclRank::Look(const char* name, bool* ready) {
   *ready = false;
-  const std::unique_lock<std::timed_mutex> lock(handle_->mutex, milliseconds(1));
-  if (!lock.owns_lock() || handle_->communicator == nullptr) return OkStatus();
+  const std::unique_lock<std::mutex> lock(handle_->mutex, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    std::this_thread::sleep_for(milliseconds(1));
+    return OkStatus();
+  }
+  if (handle_->communicator == nullptr) return OkStatus();
   ncclResult_t state = ncclSuccess;
   const ncclResult_t asked = ncclCommGetAsyncError(handle_->communicator, &state);
   const ncclResult_t result = asked != ncclSuccess ? asked : state;
@@ -165,7 +169,7 @@ template <typename Function>
 Status NcclRank::Enter(const char* name, Function function) {
   ncclResult_t result;
   {
-    std::unique_lock<std::timed_mutex> lock(handle_->mutex);
+    std::unique_lock<std::mutex> lock(handle_->mutex);
     if (handle_->communicator == nullptr) return group_.failure->reason();
     result = function(handle_->communicator);
     if (result != ncclSuccess && result != ncclInProgress) {
@@ -256,7 +260,7 @@ Status NcclRank::BeginJoin(const ncclUniqueId& id) {
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device_));
   ncclConfig_t config = NCCL_CONFIG_INITIALIZER;
   config.blocking = 0;
-  const std::lock_guard<std::timed_mutex> lock(handle_->mutex);
+  const std::lock_guard<std::mutex> lock(handle_->mutex);
   const ncclResult_t result = ncclCommInitRankConfig(&handle_->communicator, group_.world_size, id, rank_, &config);
   if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
   return NcclError(result, "ncclCommInitRankConfig", rank_, nullptr);
@@ -264,7 +268,7 @@ Status NcclRank::BeginJoin(const ncclUniqueId& id) {
 
 Status NcclRank::BeginLeave() {
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device_));
-  const std::lock_guard<std::timed_mutex> lock(handle_->mutex);
+  const std::lock_guard<std::mutex> lock(handle_->mutex);
   const ncclResult_t result = ncclCommFinalize(handle_->communicator);
   if (result == ncclSuccess || result == ncclInProgress) return OkStatus();
   return NcclError(result, "ncclCommFinalize", rank_, handle_->communicator);
@@ -272,7 +276,7 @@ Status NcclRank::BeginLeave() {
 
 Status NcclRank::Destroy() {
   RETURN_IF_CUDA_ERROR(cudaSetDevice(device_));
-  const std::lock_guard<std::timed_mutex> lock(handle_->mutex);
+  const std::lock_guard<std::mutex> lock(handle_->mutex);
   const ncclResult_t result = ncclCommDestroy(std::exchange(handle_->communicator, nullptr));
   return result == ncclSuccess ? OkStatus() : NcclError(result, "ncclCommDestroy", rank_, nullptr);
 }
@@ -282,7 +286,7 @@ void NcclRank::BeginAbort() {
   std::thread([handle = handle_, device = device_] {
     ncclComm_t communicator;
     {
-      const std::lock_guard<std::timed_mutex> lock(handle->mutex);
+      const std::lock_guard<std::mutex> lock(handle->mutex);
       communicator = std::exchange(handle->communicator, nullptr);
     }
     if (communicator != nullptr) {

@@ -86,7 +86,7 @@ class NcclRank : public Communicator {
 
   // Outlives the rank where an abort does not end.
   struct Handle {
-    std::timed_mutex mutex;  // held inside each NCCL call: a communicator is used by one thread at a time
+    std::mutex mutex;  // held inside each NCCL call: a communicator is used by one thread at a time
     ncclComm_t communicator = nullptr;
     std::promise<void> aborted;
   };

@@ -3,13 +3,14 @@
 
 namespace onnxtrain {
 
-#define ONNXTRAIN_FOR_EACH_ACTIVATION(X)                                                                         \
-  X(kRelu, Relu)                                                                                                 \
-  X(kSigmoid, SigmoidFormula)                                                                                    \
-  X(kTanh, TanhFormula) X(kErf, ErfFormula) X(kGeluErf, GeluErf) X(kGeluTanh, GeluTanh) X(kLeakyRelu, LeakyRelu) \
-      X(kElu, Elu) X(kSelu, Selu) X(kCelu, Celu) X(kHardSigmoid, HardSigmoid) X(kHardSwish, HardSwish)           \
-          X(kSoftplus, SoftplusFormula) X(kSoftsign, Softsign) X(kMish, Mish) X(kSwish, Swish)                   \
-              X(kThresholdedRelu, ThresholdedRelu)
+#define ONNXTRAIN_FOR_EACH_ACTIVATION(X)                                                                          \
+  X(kRelu, Relu)                                                                                                  \
+  X(kSigmoid, SigmoidFormula)                                                                                     \
+  X(kTanh, TanhFormula)                                                                                           \
+  X(kErf, ErfFormula)                                                                                             \
+  X(kGeluErf, GeluErf) X(kGeluTanh, GeluTanh) X(kLeakyRelu, LeakyRelu) X(kElu, Elu) X(kSelu, Selu) X(kCelu, Celu) \
+      X(kHardSigmoid, HardSigmoid) X(kHardSwish, HardSwish) X(kSoftplus, SoftplusFormula) X(kSoftsign, Softsign)  \
+          X(kMish, Mish) X(kSwish, Swish) X(kThresholdedRelu, ThresholdedRelu)
 
 cudaError_t LaunchActivation(UnaryFunction function, const UnaryArguments& arguments, cudaStream_t stream) {
   if (arguments.count == 0) return cudaSuccess;

@@ -27,7 +27,7 @@ __device__ float Taken(const ReductionArguments& a, int64_t at) {
 
 __device__ void Store(const ReductionArguments& a, int64_t index, double value) {
   if (a.function == ReduceFunction::kMean) value /= static_cast<double>(a.reduced.count);
-  StoreFloat(a.y, a.dtype, index, static_cast<float>(value));
+  StoreFloat(a.y, a.y_dtype, index, static_cast<float>(value));
 }
 
 struct CombineSum {

@@ -15,12 +15,13 @@ enum class ReduceFunction : uint8_t { kSum, kMean, kMax, kMin, kSumSquare };
 
 struct ReductionArguments {
   const void* x = nullptr;
-  void* y = nullptr;            // dense, in the order of `kept`
-  double* partial = nullptr;    // ReductionPartials(...) of them
-  StridedLoop<1> kept;          // where the first element of each result lies in x
-  StridedLoop<1> reduced;       // offsets of the others from it
-  bool rows = false;            // neighbours in `reduced` are neighbours in memory: a warp or block takes a result
-  DType dtype = DType::kFloat;  // float, bfloat16, float16
+  void* y = nullptr;              // dense, in the order of `kept`
+  double* partial = nullptr;      // ReductionPartials(...) of them
+  StridedLoop<1> kept;            // where the first element of each result lies in x
+  StridedLoop<1> reduced;         // offsets of the others from it
+  bool rows = false;              // neighbours in `reduced` are neighbours in memory: a warp or block takes a result
+  DType dtype = DType::kFloat;    // of x: float, bfloat16, float16
+  DType y_dtype = DType::kFloat;  // of y, the same choice
   ReduceFunction function = ReduceFunction::kSum;
 };
 

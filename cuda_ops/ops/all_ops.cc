@@ -5,6 +5,9 @@ namespace onnxtrain {
 
 void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddActivationOps(registry, context);
+  AddBatchNormalizationOps(registry, context);
+  AddConvOps(registry, context);
+  AddPoolOps(registry, context);
   AddCastOps(registry, context);
   AddCollectiveOps(registry, context);
   AddComparisonOps(registry, context);

@@ -10,6 +10,9 @@ class KernelRegistry;
 struct CudaContext;
 
 void AddActivationOps(KernelRegistry& registry, const CudaContext& context);
+void AddBatchNormalizationOps(KernelRegistry& registry, const CudaContext& context);
+void AddConvOps(KernelRegistry& registry, const CudaContext& context);
+void AddPoolOps(KernelRegistry& registry, const CudaContext& context);
 void AddCastOps(KernelRegistry& registry, const CudaContext& context);
 void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
 void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);

@@ -27,6 +27,7 @@ StatusOr<ReductionArguments> Constants(const KernelContext& context, ReduceFunct
   ASSIGN_OR_RETURN(a.kept, LoopFor<1>(context, kept_sizes, {kept_strides}));
   ASSIGN_OR_RETURN(a.reduced, LoopFor<1>(context, reduced_sizes, {reduced_strides}));
   a.dtype = context.input_type(0).dtype;
+  a.y_dtype = context.output_type(0).dtype;
   a.function = function;
   // Neighbours in memory: along the innermost axis, if that is reduced.
   a.rows = a.reduced.axes == 0 || a.reduced.strides[0][a.reduced.axes - 1] == 1;
@@ -34,7 +35,8 @@ StatusOr<ReductionArguments> Constants(const KernelContext& context, ReduceFunct
 }
 
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, ReduceFunction function) {
-  if (!IsDeviceFloat(context.input_type(0).dtype)) return UnsupportedTypes(context);
+  if (!IsDeviceFloat(context.input_type(0).dtype) || !IsDeviceFloat(context.output_type(0).dtype))
+    return UnsupportedTypes(context);
   ASSIGN_OR_RETURN(const ReductionArguments constants, Constants(context, function));
   const size_t workspace = static_cast<size_t>(ReductionPartials(constants)) * sizeof(double);
   const auto launch = [constants](const LaunchArgs& args, cudaStream_t stream) {

@@ -44,18 +44,17 @@ class DeviceConformance : public testing::TestWithParam<std::string> {
   Device* device_ = nullptr;
 };
 
-// Adds one to an int64: the step counter's kernel, which every device has.
+// Adds one to an int64 in a buffer: the step counter's kernel, which every device has.
 class Increment {
  public:
-  explicit Increment(Device& device) : apply_(device, {1}) {
+  Increment(Device& device, const Buffer& counter) : apply_(device, {1}), output_(counter.data()) {
+    inputs_ = {counter.data(), reinterpret_cast<const std::byte*>(apply_.data())};
     const Node& node = *program_.FindGraph("step")->nodes().front();
     StatusOr<std::unique_ptr<Kernel>> kernel = device.kernels().Create(KernelContext{node});
     CHECK_WITH(kernel.ok(), kernel.status().message());
     kernel_ = *std::move(kernel);
   }
-  void Launch(Stream& stream, const Buffer& counter) {
-    inputs_ = {counter.data(), reinterpret_cast<const std::byte*>(apply_.data())};
-    output_ = counter.data();
+  void Launch(Stream& stream) {
     LaunchArgs args;
     args.inputs = inputs_;
     args.outputs = {&output_, 1};
@@ -68,7 +67,7 @@ class Increment {
   DeviceArray<uint8_t> apply_;
   std::unique_ptr<Kernel> kernel_;
   std::array<const std::byte*, 2> inputs_ = {};
-  std::byte* output_ = nullptr;
+  std::byte* output_;
 };
 
 class FailingKernel : public Kernel {
@@ -104,13 +103,13 @@ TEST_P(DeviceConformance, EventsOrderTwoStreams) {
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
   std::unique_ptr<Event> ping = *device_->CreateEvent();
   std::unique_ptr<Event> pong = *device_->CreateEvent();
-  Increment increment(*device_);
+  Increment increment(*device_, *buffer);
   constexpr int kRounds = 500;
   for (int i = 0; i < kRounds; ++i) {
-    increment.Launch(*first, *buffer);
+    increment.Launch(*first);
     first->Record(*ping);
     second->Wait(*ping);
-    increment.Launch(*second, *buffer);
+    increment.Launch(*second);
     second->Record(*pong);
     first->Wait(*pong);
   }
@@ -133,8 +132,8 @@ TEST_P(DeviceConformance, AWaitMeansTheRecordBeforeIt) {
 TEST_P(DeviceConformance, AQueueThatIsFullBlocksAndLosesNothing) {
   std::unique_ptr<Stream> stream = MakeStream(/*capacity=*/4);
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
-  Increment increment(*device_);
-  for (int i = 0; i < 1000; ++i) increment.Launch(*stream, *buffer);
+  Increment increment(*device_, *buffer);
+  for (int i = 0; i < 1000; ++i) increment.Launch(*stream);
   ASSERT_TRUE(stream->Synchronize().ok());
   EXPECT_EQ(Read(*buffer, 1)[0], 1000);
 }
@@ -144,11 +143,11 @@ TEST_P(DeviceConformance, TheFirstErrorStaysAndLaterWorkIsSkipped) {
   std::unique_ptr<Stream> other = MakeStream();
   std::unique_ptr<Buffer> buffer = MakeBuffer(8);
   std::unique_ptr<Event> event = *device_->CreateEvent();
-  Increment increment(*device_);
+  Increment increment(*device_, *buffer);
   FailingKernel bad;
-  increment.Launch(*stream, *buffer);
+  increment.Launch(*stream);
   stream->Launch(bad, {});
-  increment.Launch(*stream, *buffer);
+  increment.Launch(*stream);
   stream->Record(*event);
   other->Wait(*event);  // must not hang
   EXPECT_TRUE(other->Synchronize().ok());
@@ -196,15 +195,15 @@ TEST_P(DeviceConformance, ARecordingDoesItsWorkAtEachReplayAndNotBefore) {
   const std::unique_ptr<Buffer> buffer = MakeBuffer(8);
   const std::unique_ptr<Event> fork = *device_->CreateEvent();
   const std::unique_ptr<Event> join = *device_->CreateEvent();
-  Increment increment(*device_);
+  Increment increment(*device_, *buffer);
   device_->BeginRecording(*origin);
-  increment.Launch(*origin, *buffer);
+  increment.Launch(*origin);
   origin->Record(*fork);
   other->Wait(*fork);
-  increment.Launch(*other, *buffer);
+  increment.Launch(*other);
   other->Record(*join);
   origin->Wait(*join);
-  increment.Launch(*origin, *buffer);
+  increment.Launch(*origin);
   const std::unique_ptr<Recording> recording = device_->EndRecording(*origin);
   ASSERT_NE(recording, nullptr) << origin->status().message();
   ASSERT_TRUE(origin->Synchronize().ok());

@@ -217,6 +217,67 @@ void AddProducts(Cases& cases) {
   permuted({2, 3, 7}, {}, {7, 5}, {}, {0, 2, 1}, true);
 }
 
+void AddImages(Cases& cases) {
+  using Ints = std::vector<int64_t>;
+  struct Geometry {
+    Shape x, w;
+    Attributes attributes;
+    Shape y;
+  };
+  const std::vector<Geometry> geometries = {
+      {{3, 4, 7, 9}, {6, 4, 3, 3}, {{"pads", Ints{1, 1, 1, 1}}}, {3, 6, 7, 9}},
+      {{2, 4, 8, 7},
+       {6, 2, 3, 2},
+       {{"strides", Ints{2, 1}}, {"group", int64_t{2}}, {"pads", Ints{0, 1, 2, 0}}},
+       {2, 6, 4, 7}},
+      {{2, 3, 9}, {5, 3, 3}, {{"dilations", Ints{2}}}, {2, 5, 5}},
+      {{1, 1, 3, 4, 5}, {2, 1, 1, 2, 3}, {}, {1, 2, 3, 3, 3}}};
+  for (const Geometry& g : geometries) {
+    Attributes with_kernel = g.attributes;
+    with_kernel.Set("kernel_shape", Ints(g.w.begin() + 2, g.w.end()));
+    Attributes with_input = g.attributes;
+    with_input.Set("input_shape", Ints(g.x.begin(), g.x.end()));
+    const Shape bias{g.w[0]};
+    cases.push_back({"Conv", {Fed(Floats(g.x)), Fed(Floats(g.w)), Fed(Floats(bias))}, g.attributes, 1, true, 5e-5});
+    cases.push_back({"Conv", {Fed(Floats(g.x)), Fed(Floats(g.w))}, g.attributes, 1, false, 5e-5});
+    cases.push_back({"onnxtrain.ConvInputGrad", {Fed(Floats(g.y)), Fed(Floats(g.w))}, with_input, 1, false, 1e-4});
+    cases.push_back({"onnxtrain.ConvWeightGrad", {Fed(Floats(g.y)), Fed(Floats(g.x))}, with_kernel, 2, false, 2e-4});
+  }
+  for (const Attributes& window :
+       std::vector<Attributes>{{{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}},
+                               {{"kernel_shape", Ints{3, 2}}, {"pads", Ints{1, 0, 1, 1}}, {"strides", Ints{1, 2}}}}) {
+    const Shape y = window.Ints("kernel_shape")[0] == 2 ? Shape{2, 3, 3, 4} : Shape{2, 3, 7, 4};
+    cases.push_back({"MaxPool", {Fed(Floats({2, 3, 7, 8}))}, window, 2});
+    cases.push_back({"onnxtrain.MaxPoolGrad", {Fed(Floats(y)), Fed(Floats({2, 3, 7, 8}))}, window, 1, false, 1e-5});
+  }
+  for (const char* op : {"GlobalAveragePool", "GlobalMaxPool"})
+    cases.push_back({op, {Fed(Floats({2, 3, 7, 8}))}, {}, 1, false, 1e-5});
+  for (const Shape& x : {Shape{4, 3, 5, 7}, Shape{9, 5}}) {
+    const Shape c{x[1]};
+    const std::vector<OpInput> statistics = {Fed(Floats(c)), Fed(Floats(c, 0.5, 2))};
+    cases.push_back({"BatchNormalization",
+                     {Fed(Floats(x)), Fed(Floats(c)), Fed(Floats(c)), statistics[0], statistics[1]},
+                     {{"training_mode", int64_t{1}}},
+                     3,
+                     true,
+                     2e-5});
+    cases.push_back({"BatchNormalization",
+                     {Fed(Floats(x)), Fed(Floats(c)), Fed(Floats(c)), statistics[0], statistics[1]},
+                     {},
+                     1,
+                     true,
+                     2e-5});
+    cases.push_back(
+        {"onnxtrain.BatchNormalizationGrad", {Fed(Floats(x)), Fed(Floats(x)), Fed(Floats(c))}, {}, 3, true, 1e-4});
+    cases.push_back({"onnxtrain.BatchNormalizationGrad",
+                     {Fed(Floats(x)), Fed(Floats(x)), Fed(Floats(c)), statistics[0], statistics[1]},
+                     {},
+                     3,
+                     true,
+                     1e-4});
+  }
+}
+
 void AddLosses(Cases& cases) {
   for (const auto& [scores, labels] :
        std::vector<std::pair<Shape, Shape>>{{{5, 7}, {5}}, {{3, 1500}, {3}}, {{2, 5, 3}, {2, 3}}, {{1, 1}, {1}}}) {
@@ -316,6 +377,7 @@ Cases AllCases() {
   AddReductions(cases);
   AddRows(cases);
   AddProducts(cases);
+  AddImages(cases);
   AddLosses(cases);
   AddGathers(cases);
   AddStep(cases);

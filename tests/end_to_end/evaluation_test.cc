@@ -40,7 +40,8 @@ std::unique_ptr<TrainingSession> Session(int ranks, int zero) {
   return session.ok() ? std::move(session).value() : nullptr;
 }
 
-// BatchNormalization's running statistics differ between ranks while they train; evaluation uses those of rank 0 on every rank.
+// BatchNormalization's running statistics differ between ranks while they train; evaluation uses those of rank 0 on
+// every rank.
 TEST(Evaluation, EqualsThatOfOneRankWithTheSameTensors) {
   for (const int ranks : {1, 2, 3}) {
     for (const int zero : {0, 1}) {

@@ -181,6 +181,11 @@ std::string Cut::ToString() const {
 }
 
 RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) {
+  return TrainCase(reference, cut, dtype, [](TrainingSession&, const StepResult&) {});
+}
+
+RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype,
+                    const std::function<void(TrainingSession&, const StepResult&)>& after) {
   RunResult result;
   RunOptions run = reference.run;
   TrainingOptions& training = run.training;
@@ -189,6 +194,8 @@ RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) 
   training.accumulation = cut.accumulation;
   training.bucket_mb = cut.bucket_mb;
   training.overlap = cut.overlap;
+  training.device = cut.device;
+  training.cuda_graphs = cut.cuda_graphs;
   training.dtype = dtype;
   training.threads = 2;
   training.batch_size = reference.global_batch / cut.ranks / cut.accumulation;
@@ -204,8 +211,7 @@ RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) 
   sampler.samples = data.train->samples();
   sampler.global_batch = reference.global_batch;
   sampler.shuffle = false;
-  StatusOr<std::unique_ptr<BatchFeeds>> batches =
-      BatchFeeds::Create(*data.train, sampler, {}, reference.steps);
+  StatusOr<std::unique_ptr<BatchFeeds>> batches = BatchFeeds::Create(*data.train, sampler, {}, reference.steps);
   EXPECT_TRUE(IsOk(batches.status()));
   if (!batches.ok()) return result;
   for (int64_t step = 0; step < reference.steps; ++step) {
@@ -214,6 +220,7 @@ RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) 
     EXPECT_TRUE(IsOk(stepped.status()));
     if (!stepped.ok()) return result;
     result.steps.push_back(*stepped);
+    after(**session, *stepped);
   }
   for (const std::string& name : (*session)->StateNames()) result.states[name] = *(*session)->ReadState(name);
   return result;

@@ -5,6 +5,7 @@
 #ifndef ONNXTRAIN_TESTS_END_TO_END_REFERENCE_CASE_H_
 #define ONNXTRAIN_TESTS_END_TO_END_REFERENCE_CASE_H_
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <optional>
@@ -52,6 +53,8 @@ struct Cut {
   int accumulation = 1;
   std::optional<double> bucket_mb;
   bool overlap = true;
+  std::string device = "cpu";
+  bool cuda_graphs = false;
   std::string ToString() const;
 };
 
@@ -62,6 +65,9 @@ struct RunResult {
 
 // Trains the case cut so. Failures are reported through GoogleTest.
 RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype = DType::kFloat);
+// The same step by step: `after` is called with the session and what the step gave.
+RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype,
+                    const std::function<void(TrainingSession&, const StepResult&)>& after);
 // Losses of all steps, gradient norms, final parameters and buffers against the reference, within the case's
 // tolerances.
 void ExpectReference(const ReferenceRun& reference, const RunResult& result);

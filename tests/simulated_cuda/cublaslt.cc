@@ -166,7 +166,9 @@ int64_t CheckedDepth(const Operation& operation, const Matrix& a, const Matrix& 
       (void)Refuse(why);
       return -1;
     }
-    if (matrix->type != a.type || matrix->batch != c.batch) {
+    const bool result = matrix == &c || matrix == &d;
+    const bool type_fits = matrix->type == a.type || (result && matrix->type == CUDA_R_32F);
+    if (!type_fits || matrix->batch != c.batch || d.type != c.type) {
       (void)Refuse("matrices of different types or batches");
       return -1;
     }
@@ -340,7 +342,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle, cublasLtMatmulDesc_t desc
     return Refuse("a bias epilogue without bias");
   }
   for (const void* data : {a, b, c, static_cast<const void*>(d)}) {
-    if (data == nullptr || reinterpret_cast<uintptr_t>(data) % BytesOf(product->c.type) != 0)
+    if (data == nullptr || reinterpret_cast<uintptr_t>(data) % BytesOf(product->a.type) != 0)
       return Refuse("a bad pointer");
   }
   product->alpha = *static_cast<const float*>(alpha);

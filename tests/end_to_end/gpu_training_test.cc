@@ -1,0 +1,145 @@
+// SPDX-License-Identifier: Apache-2.0
+// Reference models trained with --device cuda: the unmodified backend on GPUs, or on the simulated libraries.
+#include <dlfcn.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "runtime/local_session.h"
+#include "tests/end_to_end/reference_case.h"
+#include "tests/support/backends.h"
+
+namespace onnxtrain {
+namespace {
+
+constexpr double kOneByte = 1.0 / 1048576;
+
+class OnGpus : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (const std::string reason = WhyNot("cuda"); !reason.empty()) GTEST_SKIP() << reason;
+  }
+
+  static Cut OnCuda(Cut cut, bool graphs = false) {
+    cut.device = "cuda";
+    cut.cuda_graphs = graphs;
+    return cut;
+  }
+
+  // Of every variant whose batch divides.
+  static void ExpectCuts(const std::string& name, const std::vector<Cut>& cuts) {
+    const std::vector<ReferenceRun> runs = LoadReferenceCase(name);
+    if (runs.empty()) GTEST_SKIP() << "reference model " << name << " is not here";
+    int trained = 0;
+    for (const ReferenceRun& run : runs) {
+      for (const Cut& cut : cuts) {
+        const bool applies = run.batch_statistics ? cut.ranks == run.reference_ranks && cut.accumulation == 1
+                                                  : run.global_batch % (cut.ranks * cut.accumulation) == 0;
+        if (!applies) continue;
+        SCOPED_TRACE(run.name + ": " + cut.ToString());
+        ExpectReference(run, TrainCase(run, cut));
+        ++trained;
+      }
+    }
+    EXPECT_GT(trained, 0);
+  }
+};
+
+// A counter of the simulated CUDA runtime; -1 on a GPU.
+int64_t Counter(const char* name) {
+  void* const runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
+  if (runtime == nullptr) return -1;
+  using Read = int64_t (*)(const char*);
+  const auto read = reinterpret_cast<Read>(dlsym(runtime, "simulated_cuda_counter"));
+  return read == nullptr ? -1 : read(name);
+}
+
+TEST_F(OnGpus, RegressionMlp) {
+  ExpectCuts("regression_mlp", {OnCuda({1, 0, 1, {}}), OnCuda({3, 2, 4, {}}), OnCuda({4, 1, 1, kOneByte}, true)});
+}
+TEST_F(OnGpus, FrozenTied) { ExpectCuts("frozen_tied", {OnCuda({1, 0, 1, {}}), OnCuda({3, 1, 1, kOneByte})}); }
+TEST_F(OnGpus, MnistCnn) { ExpectCuts("mnist_cnn", {OnCuda({1, 0, 1, {}}), OnCuda({2, 1, 1, {}}, true)}); }
+
+TEST_F(OnGpus, SlowMnistMlp) { ExpectCuts("mnist_mlp", {OnCuda({1, 0, 1, {}}), OnCuda({4, 2, 1, {}}, true)}); }
+TEST_F(OnGpus, SlowGptTiny) {
+  ExpectCuts("gpt_tiny", {OnCuda({1, 0, 1, {}}), OnCuda({4, 0, 1, {}}), OnCuda({4, 1, 1, {}}),
+                          OnCuda({4, 2, 1, {}}, true), OnCuda({2, 2, 2, {}}, true)});
+}
+
+void ExpectSameBits(const RunResult& a, const RunResult& b) {
+  ASSERT_EQ(a.steps.size(), b.steps.size());
+  for (size_t k = 0; k < a.steps.size(); ++k) EXPECT_EQ(a.steps[k].loss, b.steps[k].loss) << "step " << k;
+  for (const auto& [name, tensor] : a.states) EXPECT_TRUE(tensor.Identical(b.states.at(name))) << name;
+}
+
+TEST_F(OnGpus, GraphsGiveTheEagerBits) {
+  const ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  for (const Cut& cut : std::vector<Cut>{{1, 0, 1, {}}, {2, 1, 2, kOneByte}, {4, 2, 1, {}}}) {
+    SCOPED_TRACE(cut.ToString());
+    ExpectSameBits(TrainCase(run, OnCuda(cut)), TrainCase(run, OnCuda(cut, true)));
+  }
+}
+
+// Submission only enqueues: in a step the host waits where it fetches and nowhere else, and allocates nothing.
+TEST_F(OnGpus, AStepStopsTheHostOnlyWhereItFetches) {
+  if (Counter("calls") < 0) GTEST_SKIP() << "only the simulated CUDA runtime counts";
+  constexpr int kRanks = 4;
+  // Two streams of a rank and the fetches of its two slots.
+  constexpr int64_t kWaits = kRanks * (2 + Executor::kDepth);
+  const ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  for (const bool graphs : {false, true}) {
+    std::map<std::string, int64_t> before;
+    int64_t steps = 0;
+    const char* const names[] = {"host_waits", "pageable_copies", "allocations", "kernel_launches", "graph_launches"};
+    TrainCase(run, OnCuda({kRanks, 1, 1, kOneByte}, graphs), DType::kFloat, [&](TrainingSession&, const StepResult&) {
+      std::map<std::string, int64_t> now;
+      for (const char* name : names) now[name] = Counter(name);
+      // The first steps warm up and record.
+      if (++steps > Executor::kDepth + 2) {
+        // A slot that is waited for again before it is used again: once more a rank.
+        EXPECT_LE(now["host_waits"] - before["host_waits"], kWaits + kRanks);
+        EXPECT_EQ(now["pageable_copies"], before["pageable_copies"]);
+        EXPECT_EQ(now["allocations"], before["allocations"]);
+        EXPECT_EQ(now["graph_launches"] - before["graph_launches"], graphs ? kRanks : 0);
+        if (graphs) {
+          EXPECT_EQ(now["kernel_launches"], before["kernel_launches"]);
+        }
+        RecordProperty(graphs ? "graph_launches_a_step" : "kernel_launches_a_step",
+                       std::to_string(now["kernel_launches"] - before["kernel_launches"] + now["graph_launches"] -
+                                      before["graph_launches"]));
+      }
+      before = now;
+    });
+    EXPECT_GT(steps, Executor::kDepth + 2);
+  }
+}
+
+// Every reduce-scatter but the last begins while the compute stream still has backward to do.
+TEST_F(OnGpus, ReduceScattersRunBesideBackward) {
+  const ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  std::vector<TraceEvent> trace;
+  TrainCase(run, OnCuda({2, 1, 1, kOneByte}), DType::kFloat, [&](TrainingSession& session, const StepResult&) {
+    auto& local = static_cast<LocalSession&>(session);
+    if (trace.empty()) trace = local.trace();
+    local.set_tracing(trace.empty());
+  });
+  ASSERT_FALSE(trace.empty());
+  double last_gradient = 0;
+  std::vector<const TraceEvent*> reductions;
+  for (const TraceEvent& event : trace) {
+    if (event.rank != 0) continue;
+    if (event.category == "onnxtrain.ReduceScatter") {
+      EXPECT_EQ(event.stream, 1);
+      reductions.push_back(&event);
+    } else if (event.stream == 0 && (event.category == "Gemm" || event.category == "MatMul")) {
+      last_gradient = std::max(last_gradient, event.start_us + event.duration_us);
+    }
+  }
+  ASSERT_GT(reductions.size(), 2u);
+  std::sort(reductions.begin(), reductions.end(),
+            [](const TraceEvent* a, const TraceEvent* b) { return a->start_us < b->start_us; });
+  EXPECT_LT(reductions.front()->start_us, last_gradient);
+}
+
+}  // namespace
+}  // namespace onnxtrain
