@@ -23,7 +23,29 @@ KernelContext ContextOf(const Node& node, int index, const RankResources& resour
 
 }  // namespace
 
+namespace {
+
+// Every operator without a kernel, with how many nodes need it and one of them.
+Status CheckKernels(const Graph& graph, const Device& device) {
+  std::map<std::string, std::pair<int, const Node*>> missing;
+  for (const std::unique_ptr<Node>& node : graph.nodes()) {
+    if (device.kernels().Has(node->op())) continue;
+    auto& [count, first] = missing[node->op()];
+    if (count++ == 0) first = node.get();
+  }
+  if (missing.empty()) return OkStatus();
+  std::string text;
+  for (const auto& [op, uses] : missing) {
+    text += "\n  " + op + ": " + std::to_string(uses.first) + (uses.first == 1 ? " node, " : " nodes, the first is ") +
+            uses.second->Describe();
+  }
+  return InvalidModelError("--device " + std::string(device.name()) + " has no kernel for" + text);
+}
+
+}  // namespace
+
 StatusOr<std::vector<size_t>> WorkspaceBytes(const Graph& graph, const RankResources& resources) {
+  RETURN_IF_ERROR(CheckKernels(graph, *resources.device));
   std::vector<size_t> bytes;
   int index = 0;
   for (const std::unique_ptr<Node>& node : graph.nodes()) {

@@ -108,7 +108,8 @@ class Executor {
   uint64_t submitted_ = 0;
 };
 
-// Scratch bytes of every node on the device, in graph order: what the memory planner asks before a plan exists.
+// Scratch bytes of every node on the device, in graph order: what the memory planner asks before a plan exists. InvalidModel
+// naming all operators at once that the device has no kernel for.
 StatusOr<std::vector<size_t>> WorkspaceBytes(const Graph& graph, const RankResources& resources);
 
 }  // namespace onnxtrain

@@ -17,8 +17,8 @@ std::vector<std::string> KernelRegistry::Ops() const {
 StatusOr<std::unique_ptr<Kernel>> KernelRegistry::Create(const KernelContext& context) const {
   auto found = factories_.find(context.node.op());
   if (found == factories_.end()) {
-    return InvalidModelError("no kernel of operator " + context.node.op() + " on this device: " +
-                             context.node.Describe());
+    return InvalidModelError("no kernel of operator " + context.node.op() +
+                             " on this device: " + context.node.Describe());
   }
   return found->second(context);
 }
@@ -30,7 +30,7 @@ Status UnsupportedTypes(const KernelContext& context) {
     types += input == nullptr ? "omitted" : ToString(input->type());
   }
   return InvalidModelError("no kernel of " + context.node.op() + " for (" + types + "): " + context.node.Describe() +
-                           "; float and double are served everywhere, integers and bool where shapes and masks need them");
+                           "; no kernel of this device serves these types");
 }
 
 }  // namespace onnxtrain

@@ -9,6 +9,8 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddConvOps(registry, context);
   AddPoolOps(registry, context);
   AddCastOps(registry, context);
+  AddClipOps(registry, context);
+  AddPadOps(registry, context);
   AddCollectiveOps(registry, context);
   AddComparisonOps(registry, context);
   AddElementwiseOps(registry, context);

@@ -14,6 +14,8 @@ void AddBatchNormalizationOps(KernelRegistry& registry, const CudaContext& conte
 void AddConvOps(KernelRegistry& registry, const CudaContext& context);
 void AddPoolOps(KernelRegistry& registry, const CudaContext& context);
 void AddCastOps(KernelRegistry& registry, const CudaContext& context);
+void AddClipOps(KernelRegistry& registry, const CudaContext& context);
+void AddPadOps(KernelRegistry& registry, const CudaContext& context);
 void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
 void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
 void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);

@@ -4,7 +4,7 @@
 // A kernel without a case fails the suite.
 #include <gtest/gtest.h>
 
-#include <functional>
+#include <cmath>
 #include <set>
 
 #include "graph/op_registry.h"
@@ -90,6 +90,19 @@ void AddElementwise(Cases& cases) {
   cases.push_back({"Equal", {Fed(Bools({5, 7})), Fed(Bools({5, 7}))}, {}});
   cases.push_back({"Where", {Fed(Bools({5, 1})), Fed(Floats({7})), Fed(Floats({5, 7}))}, {}});
   cases.push_back({"Where", {Fed(Bools({3})), Fed(Longs({3}, -9, 9)), Fed(Longs({1}, -9, 9))}, {}});
+}
+
+void AddClips(Cases& cases) {
+  const auto bound = [](float value) { return Fed(Tensor::Scalar<float>(value)); };
+  for (const auto& [lower, upper] : std::vector<std::pair<OpInput, OpInput>>{
+           {bound(-0.5f), bound(0.75f)}, {Omitted(), bound(0.5f)}, {bound(0.25f), Omitted()}, {Omitted(), Omitted()}}) {
+    cases.push_back({"Clip", {Fed(Floats({5, 33})), lower, upper}, {}});
+    cases.push_back({"onnxtrain.ClipGrad", {Fed(Floats({5, 33})), Fed(Floats({5, 33})), lower, upper}, {}});
+  }
+  cases.push_back({"IsNaN", {Fed(Tensor::FromVector<float>({3}, {1, std::nanf(""), -2}))}, {}});
+  cases.push_back({"Pad", {Fed(Floats({3, 4})), Axes({1, -1, 0, 2}), Fed(Tensor::Scalar<float>(1.5f))}, {}});
+  cases.push_back({"Pad", {Fed(Floats({3, 4})), Axes({2, 1}), Omitted(), Axes({1})}, {}});
+  cases.push_back({"Pad", {Fed(Longs({3, 4}, -9, 9)), Axes({-1, 0, -1, -3})}, {}});
 }
 
 void AddCasts(Cases& cases) {
@@ -373,6 +386,7 @@ Cases AllCases() {
   AddUnary(cases);
   AddElementwise(cases);
   AddCasts(cases);
+  AddClips(cases);
   AddMoves(cases);
   AddReductions(cases);
   AddRows(cases);
