@@ -7,6 +7,7 @@
 #include <cublasLt.h>
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "cuda_ops/cuda_context.h"
@@ -22,12 +23,18 @@ Status CublasError(cublasStatus_t status, const char* call);
 class CublasLtProduct {
  public:
   struct Options {
-    DType dtype = DType::kFloat;  // float, bfloat16, float16; sums are float
-    bool float_result = false;    // C is float whatever A and B are
+    DType dtype = DType::kFloat;  // float, bfloat16, float16, whose sums are float, or double
+    bool float_result = false;    // C is float whatever A and B are; not for double
     double alpha = 1;
     double beta = 0;        // C = alpha A B + beta C
-    bool bias_row = false;  // a row of bias is added to every row by the epilogue
+    bool bias_row = false;  // a row of bias is added to every row by the epilogue; not for double
+    // What the addresses of Run are multiples of, in bytes, a power of two; the plan places tensors at 256.
+    uint32_t a_alignment = 256;
+    uint32_t b_alignment = 256;
+    uint32_t c_alignment = 256;
   };
+  // Makes the context's GPU current. The algorithm is the one in the context's table, if that still serves, or the
+  // library's first choice, which the table then keeps.
   // InvalidModel where no matrix of a product lies in rows or columns as the library wants; Internal with the library's
   // words where it has no algorithm.
   static StatusOr<std::unique_ptr<CublasLtProduct>> Create(const CudaContext& context, ProductShape shape,
@@ -36,32 +43,50 @@ class CublasLtProduct {
 
   // 0 to 32 MiB, 256-byte aligned.
   size_t workspace_bytes() const { return workspace_bytes_; }
-  // `bias` is [columns] of the dtype; null without bias_row.
+  // The result overlaps no operand. `bias` is [columns] of C's type; null without bias_row.
   Status Run(const void* a, const void* b, void* c, const void* bias, void* workspace, cudaStream_t stream);
+
+  // What the choice of algorithm depends on, in one line: the table's key.
+  std::string Key() const;
 
  private:
   // One call of the library: where its matrices begin, in bytes. There is one for every index of the batch axes but the
-  // last, which is the library's own.
+  // longest, which is the library's own.
   struct Offsets {
     size_t a = 0;
     size_t b = 0;
     size_t c = 0;
   };
+  // A matrix as the library sees it: column by column.
+  struct Matrix {
+    cublasLtMatrixLayout_t layout = nullptr;
+    bool transposed = false;
+    int64_t rows = 0;
+    int64_t columns = 0;
+    int64_t leading = 0;
+    int64_t batch_stride = 0;
+    uint32_t alignment = 0;  // bytes; of its place in every call
+  };
 
   CublasLtProduct(const CudaContext& context, const Options& options) : context_(context), options_(options) {}
-  Status Describe(const ProductShape& shape);
   DType result_dtype() const { return options_.float_result ? DType::kFloat : options_.dtype; }
-  Status DescribeOperation(bool transpose_a, bool transpose_b);
-  Status ChooseAlgorithm();
+  Status Describe(const ProductShape& shape);
+  Status DescribeMatrix(Matrix& matrix, DType dtype, const MatrixLayout& layout, int64_t rows, int64_t columns);
+  Status DescribeOperation();
   void SetOffsets(const ProductShape& shape);
+  Status ChooseAlgorithm();
+  bool TakeFromTable(const std::string& key);
+  Status AskLibrary(cublasLtMatmulPreference_t preference);
+  cublasComputeType_t compute_type() const;
 
   const CudaContext& context_;
   const Options options_;
   bool swapped_ = false;  // a and b
+  int32_t batch_ = 1;     // of each call
   cublasLtMatmulDesc_t operation_ = nullptr;
-  cublasLtMatrixLayout_t a_ = nullptr;
-  cublasLtMatrixLayout_t b_ = nullptr;
-  cublasLtMatrixLayout_t c_ = nullptr;
+  Matrix a_;
+  Matrix b_;
+  Matrix c_;
   cublasLtMatmulAlgo_t algorithm_ = {};
   size_t workspace_bytes_ = 0;
   std::vector<Offsets> calls_;

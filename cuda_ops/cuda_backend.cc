@@ -20,7 +20,7 @@ class CudaBackend : public Backend {
     }
     auto backend = std::make_unique<CudaBackend>();
     for (int rank = 0; rank < options.ranks; ++rank) {
-      ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(rank));
+      ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(rank, options.cache_folder));
       backend->devices_.push_back(std::move(device));
     }
     RETURN_IF_ERROR(backend->Join(options));
@@ -31,6 +31,14 @@ class CudaBackend : public Backend {
   Device& device(int rank) override { return *devices_[static_cast<size_t>(rank)]; }
   Communicator& communicator(int rank) override { return group_ != nullptr ? group_->communicator(rank) : *alone_; }
   bool wants_thread_per_rank() const override { return true; }
+  std::vector<std::string> notes() override {
+    std::vector<std::string> all;
+    for (const auto& device : devices_) {
+      const std::vector<std::string> own = device->notes();
+      all.insert(all.end(), own.begin(), own.end());
+    }
+    return all;
+  }
 
  private:
   // Whoever waits for a stream must not take a collective that was aborted for done: the streams fail with the group.

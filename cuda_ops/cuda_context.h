@@ -10,11 +10,14 @@ struct cublasLtContext;  // cublasLtHandle_t points to it
 
 namespace onnxtrain {
 
+class MatmulAlgorithms;
+
 struct CudaContext {
   int device = 0;  // CUDA's ordinal
   int multiprocessors = 0;
   bool tf32 = false;  // f32 products may round their factors to TF32
   cublasLtContext* matmul_handle = nullptr;
+  MatmulAlgorithms* matmul_algorithms = nullptr;  // null: every product asks the library
   std::string cache_folder;  // of algorithm tables and cuDNN plans; empty: nothing is kept
 };
 

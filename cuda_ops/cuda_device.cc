@@ -70,16 +70,31 @@ StatusOr<int> CudaDevice::Count() {
                     "); look at nvidia-smi, or use --device cpu");
 }
 
-StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal) {
+StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, const std::string& cache_folder) {
   std::unique_ptr<CudaDevice> device(new CudaDevice);
   device->context_.device = ordinal;
+  device->context_.cache_folder = cache_folder;
   RETURN_IF_ERROR(device->MakeCurrent());
   RETURN_IF_CUDA_ERROR(
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
-  const cublasStatus_t status = cublasLtCreate(&device->context_.matmul_handle);
-  if (status != CUBLAS_STATUS_SUCCESS) return CublasError(status, "cublasLtCreate");
+  RETURN_IF_ERROR(device->OpenMatmul());
   AddAllCudaOps(device->kernels_, device->context_);
   return device;
+}
+
+Status CudaDevice::OpenMatmul() {
+  const cublasStatus_t status = cublasLtCreate(&context_.matmul_handle);
+  if (status != CUBLAS_STATUS_SUCCESS) return CublasError(status, "cublasLtCreate");
+  int major = 0;
+  int minor = 0;
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, context_.device));
+  RETURN_IF_CUDA_ERROR(cudaDeviceGetAttribute(&minor, cudaDevAttrComputeCapabilityMinor, context_.device));
+  const std::string made_for = "cuBLASLt " + std::to_string(cublasLtGetVersion()) + " on compute capability " +
+                               std::to_string(major) + "." + std::to_string(minor) + " with " +
+                               std::to_string(context_.multiprocessors) + " multiprocessors";
+  matmul_algorithms_ = MatmulAlgorithms::Open(std::make_unique<PosixFileSystem>(), context_.cache_folder, made_for);
+  context_.matmul_algorithms = matmul_algorithms_.get();
+  return OkStatus();
 }
 
 CudaDevice::~CudaDevice() {

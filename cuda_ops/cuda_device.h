@@ -5,17 +5,21 @@
 #define ONNXTRAIN_CUDA_OPS_CUDA_DEVICE_H_
 
 #include <memory>
+#include <string>
+#include <vector>
 
 #include "cuda_ops/cuda_context.h"
 #include "cuda_ops/first_failure.h"
+#include "cuda_ops/matmul_algorithms.h"
 #include "runtime/device.h"
 
 namespace onnxtrain {
 
 class CudaDevice : public Device {
  public:
-  // Fails with ResourceExhausted or Internal and CUDA's own words when the GPU cannot be used.
-  static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal);
+  // Fails with ResourceExhausted or Internal and CUDA's own words when the GPU cannot be used. In `cache_folder`,
+  // unless it is empty, the choices of algorithms are kept.
+  static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal, const std::string& cache_folder = "");
   // The number of GPUs; Usage with the driver's words when there is none.
   static StatusOr<int> Count();
 
@@ -35,6 +39,8 @@ class CudaDevice : public Device {
   Status CopyToHost(void* destination, const void* source, size_t bytes) override;
 
   const CudaContext& context() const { return context_; }
+  // What a user should know of files that were not used or could not be written.
+  std::vector<std::string> notes() const { return matmul_algorithms_->notes(); }
   // Every stream reports this from now on, unless it has failed before: what it has passed is not to be trusted. Any
   // thread.
   void Fail(const Status& reason) { (void)failure_.Keep(reason); }
@@ -42,7 +48,9 @@ class CudaDevice : public Device {
  private:
   CudaDevice() = default;
   Status MakeCurrent() const;
+  Status OpenMatmul();
 
+  std::unique_ptr<MatmulAlgorithms> matmul_algorithms_;
   CudaContext context_;
   FirstFailure failure_;  // outlives the streams
   KernelRegistry kernels_;

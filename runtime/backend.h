@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "graph/status.h"
 #include "runtime/communicator.h"
@@ -20,6 +21,7 @@ struct BackendOptions {
   int ranks = 1;                              // of this process
   std::chrono::milliseconds timeout{600000};  // after which a collective that does not end fails
   std::string module;                         // path of the shared object; empty: searched beside the program
+  std::string cache_folder;                   // what was chosen is kept there for the next run; empty: not
 };
 
 class Backend {
@@ -32,6 +34,8 @@ class Backend {
   // Whether every rank wants a host thread of its own for its submissions: a library that may block in a collective
   // until the other ranks have called it, too (NCCL), must not be called for all of them by one thread.
   virtual bool wants_thread_per_rank() const = 0;
+  // What a user should know of files in the cache folder that were not used or could not be written.
+  virtual std::vector<std::string> notes() { return {}; }
 };
 
 // "cpu", or a backend with a shared object libonnxtrain_NAME.so. Fails with Usage naming what is missing: the shared

@@ -74,6 +74,8 @@ Status LocalSession::Initialize() {
   for (int micro = 0; micro < options_.accumulation && !options_.evaluation_only; ++micro) {
     RETURN_IF_ERROR(Planned(*full, GraphName(micro)).status());
   }
+  const std::vector<std::string> of_backend = backend_->notes();
+  notes_.insert(notes_.end(), of_backend.begin(), of_backend.end());
   return OkStatus();
 }
 

@@ -3,6 +3,7 @@
 #include "cuda_ops/kernels/conv.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "cuda_ops/cublaslt_product.h"
 #include "cuda_ops/kernels/cast.h"
@@ -23,6 +24,9 @@ enum class Direction : uint8_t { kForward, kInputGradient, kWeightGradient };
 constexpr int64_t kMostColumnBytes = int64_t{64} << 20;
 
 constexpr int64_t kFloatBytes = 4;
+
+// Of places that are multiples of `bytes` from the start of a tensor.
+uint32_t AlignmentOf(int64_t bytes) { return static_cast<uint32_t>(std::gcd(bytes, int64_t{256})); }
 
 size_t Rounded(int64_t bytes) { return static_cast<size_t>((bytes + 255) / 256 * 256); }
 
@@ -76,6 +80,11 @@ class ConvKernel : public Kernel {
     options.dtype = g.dtype;
     // What is summed afterwards is rounded once, at the end.
     options.float_result = direction != Direction::kForward;
+    // The outputs of a chunk begin where those of the chunk before end.
+    uint32_t& of_outputs = direction == Direction::kForward         ? options.c_alignment
+                           : direction == Direction::kInputGradient ? options.b_alignment
+                                                                    : options.a_alignment;
+    if (kernel->chunk_ != g.batch) of_outputs = AlignmentOf(kernel->chunk_ * g.output_elements() * g.bytes());
     for (const int64_t samples : {kernel->chunk_, g.batch % kernel->chunk_}) {
       if (samples == 0) continue;
       ASSIGN_OR_RETURN(auto product, CublasLtProduct::Create(cuda, ProductOf(direction, g, samples), options));

@@ -56,7 +56,10 @@ StatusOr<std::unique_ptr<Kernel>> MakeEmpty(const KernelContext& context, const 
       return LaunchFill(args.outputs[0], 0, count, bytes, stream);
     });
   }
-  if (node.bias->beta != 1) return UnsupportedTypes(context);
+  if (node.bias->beta != 1) {
+    return InvalidModelError(context.node.Describe() +
+                             " sums over no terms and scales its C: served where beta is 1; scale C before the node");
+  }
   ASSIGN_OR_RETURN(const StridedLoop<2> fill, FillLoop(context, node));
   return MakeLaunchKernel(context, [fill, bytes](const LaunchArgs& args, cudaStream_t stream) {
     return LaunchStridedCopy(args.inputs[2], args.outputs[0], fill, bytes, stream);
@@ -65,8 +68,8 @@ StatusOr<std::unique_ptr<Kernel>> MakeEmpty(const KernelContext& context, const 
 
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, const CudaContext& cuda) {
   const DType dtype = context.output_type(0).dtype;
-  const bool types_fit =
-      IsDeviceFloat(dtype) && context.input_type(0).dtype == dtype && context.input_type(1).dtype == dtype;
+  const bool types_fit = (IsDeviceFloat(dtype) || dtype == DType::kDouble) && context.input_type(0).dtype == dtype &&
+                         context.input_type(1).dtype == dtype;
   if (!types_fit) return UnsupportedTypes(context);
   const ProductNode node = ProductNodeOf(context.node);
   if (context.output_type(0).elements() == 0) return MakeNoKernel(context);
@@ -74,10 +77,10 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, const CudaC
   CublasLtProduct::Options options;
   options.dtype = dtype;
   options.alpha = node.alpha;
-  // The epilogue adds to rows of the result as it lies in memory.
+  // The epilogue adds to rows of the result as it lies in memory, and not in double.
   const auto stored = StoredAs(node.shape.c, node.shape.rows, node.shape.columns);
   options.bias_row = node.bias && node.bias->row == 0 && node.bias->column == 1 && node.bias->beta == 1 && stored &&
-                     !stored->transposed;
+                     !stored->transposed && dtype != DType::kDouble;
   StridedLoop<2> fill;
   if (node.bias && !options.bias_row) {
     options.beta = node.bias->beta;
