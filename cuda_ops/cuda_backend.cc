@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_ops/cuda_backend.h"
 
+#include <set>
+#include <string>
 #include <vector>
 
 #include "cuda_ops/copy_communicator.h"
@@ -20,7 +22,7 @@ class CudaBackend : public Backend {
     }
     auto backend = std::make_unique<CudaBackend>();
     for (int rank = 0; rank < options.ranks; ++rank) {
-      ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(rank, options.cache_folder));
+      ASSIGN_OR_RETURN(std::unique_ptr<CudaDevice> device, CudaDevice::Create(rank, options));
       backend->devices_.push_back(std::move(device));
     }
     RETURN_IF_ERROR(backend->Join(options));
@@ -32,12 +34,11 @@ class CudaBackend : public Backend {
   Communicator& communicator(int rank) override { return group_ != nullptr ? group_->communicator(rank) : *alone_; }
   bool wants_thread_per_rank() const override { return true; }
   std::vector<std::string> notes() override {
-    std::vector<std::string> all;
+    std::set<std::string> all;  // ranks share the files
     for (const auto& device : devices_) {
-      const std::vector<std::string> own = device->notes();
-      all.insert(all.end(), own.begin(), own.end());
+      for (const std::string& note : device->notes()) all.insert(note);
     }
-    return all;
+    return {all.begin(), all.end()};
   }
 
  private:

@@ -70,10 +70,11 @@ StatusOr<int> CudaDevice::Count() {
                     "); look at nvidia-smi, or use --device cpu");
 }
 
-StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, const std::string& cache_folder) {
+StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, const BackendOptions& options) {
   std::unique_ptr<CudaDevice> device(new CudaDevice);
   device->context_.device = ordinal;
-  device->context_.cache_folder = cache_folder;
+  device->context_.tf32 = options.tf32;
+  device->context_.cache_folder = options.cache_folder;
   RETURN_IF_ERROR(device->MakeCurrent());
   RETURN_IF_CUDA_ERROR(
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));

@@ -11,15 +11,16 @@
 #include "cuda_ops/cuda_context.h"
 #include "cuda_ops/first_failure.h"
 #include "cuda_ops/matmul_algorithms.h"
+#include "runtime/backend.h"
 #include "runtime/device.h"
 
 namespace onnxtrain {
 
 class CudaDevice : public Device {
  public:
-  // Fails with ResourceExhausted or Internal and CUDA's own words when the GPU cannot be used. In `cache_folder`,
-  // unless it is empty, the choices of algorithms are kept.
-  static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal, const std::string& cache_folder = "");
+  // Fails with ResourceExhausted or Internal and CUDA's own words when the GPU cannot be used. Of the options TF32 and
+  // the cache folder matter here.
+  static StatusOr<std::unique_ptr<CudaDevice>> Create(int ordinal, const BackendOptions& options);
   // The number of GPUs; Usage with the driver's words when there is none.
   static StatusOr<int> Count();
 

@@ -56,7 +56,11 @@ StatusOr<void*> OpenSharedObject(const std::string& name, const std::string& mod
 }  // namespace
 
 StatusOr<std::unique_ptr<Backend>> OpenBackend(std::string_view name, const BackendOptions& options) {
-  if (name == "cpu") return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(options));
+  if (name == "cpu") {
+    if (options.tf32) return UsageError("--tf32: --device cpu multiplies in float; leave it out or use --device cuda");
+    if (!options.cache_folder.empty()) return UsageError("--cache: --device cpu has nothing to keep; leave it out");
+    return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(options));
+  }
   const std::string text(name);
   ASSIGN_OR_RETURN(void* const handle, OpenSharedObject(text, options.module));
   // Never closed: libraries such as the CUDA runtime do not survive that.

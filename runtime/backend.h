@@ -21,6 +21,7 @@ struct BackendOptions {
   int ranks = 1;                              // of this process
   std::chrono::milliseconds timeout{600000};  // after which a collective that does not end fails
   std::string module;                         // path of the shared object; empty: searched beside the program
+  bool tf32 = false;                          // factors of float products may be rounded to TF32
   std::string cache_folder;                   // what was chosen is kept there for the next run; empty: not
 };
 
@@ -38,8 +39,8 @@ class Backend {
   virtual std::vector<std::string> notes() { return {}; }
 };
 
-// "cpu", or a backend with a shared object libonnxtrain_NAME.so. Fails with Usage naming what is missing: the shared
-// object, a library it needs, a device.
+// "cpu", which has neither TF32 nor a cache, or a backend with a shared object libonnxtrain_NAME.so. Fails with Usage
+// naming what is missing: an option that it does not have, the shared object, a library it needs, a device.
 StatusOr<std::unique_ptr<Backend>> OpenBackend(std::string_view name, const BackendOptions& options);
 
 // What the shared object of a backend exports, as `extern "C" const onnxtrain::BackendModule*

@@ -75,6 +75,8 @@ struct TrainingOptions {
 
   // Numbers and machine.
   bool cuda_graphs = false;     // replays every step whole after its first run; --device cuda only
+  bool tf32 = false;            // factors of float products may be rounded to ten bits; --device cuda only
+  std::string cache_folder;     // keeps the choices of algorithms from run to run; --device cuda only; empty: not kept
   std::string device = "cpu";   // "cuda": needs libonnxtrain_cuda.so (runtime/backend.h)
   DType dtype = DType::kFloat;  // kFloat or kDouble
   uint64_t seed = 0;

@@ -86,6 +86,8 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["recompute"] = run.recompute;
   json["device"] = t.device;
   json["cuda-graphs"] = t.cuda_graphs;
+  json["tf32"] = t.tf32;
+  if (!t.cache_folder.empty()) json["cache"] = t.cache_folder;
   if (t.memory_limit > 0) json["memory-limit"] = t.memory_limit;
   json["seed"] = t.seed;
   json["deterministic"] = true;
@@ -123,6 +125,9 @@ StatusOr<StoredRun> ApplyStoredConfig(const std::string& stored, const std::stri
   // What belonged to another choice goes with it.
   if (options.given("schedule")) {
     for (const char* key : {"min-lr", "step-size", "gamma", "decay-steps"}) json.erase(key);
+  }
+  if (options.given("device")) {
+    for (const char* key : {"cuda-graphs", "tf32", "cache"}) json.erase(key);
   }
   if (options.given("optimizer")) {
     for (const char* key : {"lr", "momentum", "nesterov", "betas", "eps", "weight-decay"}) json.erase(key);

@@ -227,6 +227,8 @@ void AddNumberOptions(OptionSet& o, RunOptions& run) {
            [&run](const std::string& value) { return SetBytes(&run.training.memory_limit, value); });
   o.Choice("device", &run.training.device, {"cpu", "cuda"}, "where it runs");
   o.Flag("cuda-graphs", &run.training.cuda_graphs, "replay every step as a whole after its first run");
+  o.Flag("tf32", &run.training.tf32, "let GPUs round factors of f32 products to TF32");
+  o.String("cache", &run.training.cache_folder, "DIR", "keep the choices of algorithms for GPUs from run to run");
 }
 
 void AddDataOptions(OptionSet& o, RunOptions& run) {

@@ -1,18 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 // Reference models trained with --device cuda: the unmodified backend on GPUs, or on the simulated libraries.
 #include <dlfcn.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <span>
 
+#include "runtime/file_system.h"
 #include "runtime/local_session.h"
 #include "tests/end_to_end/reference_case.h"
 #include "tests/support/backends.h"
+#include "tests/support/temporary_folder.h"
 
 namespace onnxtrain {
 namespace {
+
+using testing::Contains;
+using testing::HasSubstr;
 
 constexpr double kOneByte = 1.0 / 1048576;
 
@@ -47,14 +54,16 @@ class OnGpus : public testing::Test {
   }
 };
 
-// A counter of the simulated CUDA runtime; -1 on a GPU.
-int64_t Counter(const char* name) {
-  void* const runtime = dlopen("libcudart.so.13", RTLD_NOW | RTLD_NOLOAD);
-  if (runtime == nullptr) return -1;
+// A counter of a simulated library; -1 on a GPU.
+int64_t CounterOf(const char* library, const char* function, const char* name) {
+  void* const handle = dlopen(library, RTLD_NOW | RTLD_NOLOAD);
+  if (handle == nullptr) return -1;
   using Read = int64_t (*)(const char*);
-  const auto read = reinterpret_cast<Read>(dlsym(runtime, "simulated_cuda_counter"));
+  const auto read = reinterpret_cast<Read>(dlsym(handle, function));
   return read == nullptr ? -1 : read(name);
 }
+int64_t Counter(const char* name) { return CounterOf("libcudart.so.13", "simulated_cuda_counter", name); }
+int64_t MatmulCounter(const char* name) { return CounterOf("libcublasLt.so.13", "simulated_cublaslt_counter", name); }
 
 TEST_F(OnGpus, RegressionMlp) {
   ExpectCuts("regression_mlp", {OnCuda({1, 0, 1, {}}), OnCuda({3, 2, 4, {}}), OnCuda({4, 1, 1, kOneByte}, true)});
@@ -113,6 +122,40 @@ TEST_F(OnGpus, AStepStopsTheHostOnlyWhereItFetches) {
     });
     EXPECT_GT(steps, Executor::kDepth + 2);
   }
+}
+
+TEST_F(OnGpus, AlgorithmsAreKeptFromRunToRun) {
+  const TemporaryFolder folder;
+  ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  run.run.training.cache_folder = folder.Path("cache");
+  const Cut cut = OnCuda({2, 1, 1, {}});
+  const RunResult first = TrainCase(run, cut);
+  const std::vector<std::string> files = PosixFileSystem().List(folder.Path("cache")).value();
+  ASSERT_EQ(files.size(), 1u);
+  const int64_t asked = MatmulCounter("heuristics");
+  ExpectSameBits(first, TrainCase(run, cut));
+  EXPECT_EQ(MatmulCounter("heuristics"), asked);
+
+  (void)folder.Write("cache/" + files[0], ReadText(folder.Path("cache/" + files[0])) + "more");
+  std::vector<std::string> notes;
+  ExpectSameBits(first, TrainCase(run, cut, DType::kFloat,
+                                  [&](TrainingSession& session, const StepResult&) { notes = session.notes(); }));
+  EXPECT_THAT(notes, Contains(HasSubstr(files[0] + " is not used: it was cut or changed")));
+}
+
+TEST_F(OnGpus, Tf32IsAChoiceAndStaysClose) {
+  ReferenceRun run = LoadReferenceCase("regression_mlp").front();
+  const RunResult full = TrainCase(run, OnCuda({1, 0, 1, {}}));
+  run.run.training.tf32 = true;
+  const RunResult rounded = TrainCase(run, OnCuda({1, 0, 1, {}}));
+  ASSERT_EQ(full.steps.size(), rounded.steps.size());
+  bool differs = false;
+  for (size_t k = 0; k < full.steps.size(); ++k) {
+    EXPECT_NEAR(rounded.steps[k].loss, full.steps[k].loss, 1e-2 * std::abs(full.steps[k].loss)) << "step " << k;
+    differs = differs || rounded.steps[k].loss != full.steps[k].loss;
+  }
+  // A GPU may have no TF32 code for such small products.
+  EXPECT_TRUE(differs || MatmulCounter("products") < 0);
 }
 
 // Whether the first reduce-scatter of rank 0 begins while its compute stream still has products of backward to do.
