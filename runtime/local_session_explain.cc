@@ -54,10 +54,12 @@ Status LocalSession::ExplainSlice(const Feeds& feeds, const Slice& slice, int ra
     const auto spec = options_.feeds.find(input->name());
     const bool per_sample = spec == options_.feeds.end() || spec->second.per_sample;
     Tensor tensor(input->type());
-    const size_t offset = per_sample ? tensor.bytes() / static_cast<size_t>(slice.count) * static_cast<size_t>(slice.begin) : 0;
+    const size_t offset =
+        per_sample ? tensor.bytes() / static_cast<size_t>(slice.count) * static_cast<size_t>(slice.begin) : 0;
     const auto feed = feeds.find(input->name());
     if (feed == feeds.end()) return UsageError("input '" + input->name() + "' is not fed");
-    if (tensor.bytes() != 0) std::memcpy(tensor.data(), static_cast<const std::byte*>(feed->second) + offset, tensor.bytes());
+    if (tensor.bytes() != 0)
+      std::memcpy(tensor.data(), static_cast<const std::byte*>(feed->second) + offset, tensor.bytes());
     inputs[input->name()] = std::move(tensor);
   }
   NodeRunnerOptions runner;

@@ -21,7 +21,8 @@ StatusOr<PlanReport> LocalSession::Report(const std::string& graph, const std::v
   ASSIGN_OR_RETURN(const PlannedGraph* planned, Planned(full, graph));
   CostModel costs;
   costs.link_latency_us = options_.link_latency_us;
-  return MakePlanReport(full.built.program, full.placements, *planned->graph, planned->plan, options_.zero, costs, link_gbps);
+  return MakePlanReport(full.built.program, full.placements, *planned->graph, planned->plan, options_.zero, costs,
+                        link_gbps);
 }
 
 std::vector<std::string> LocalSession::stream_names() const {

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+// One call of an operator, for comparison of a backend with the CPU: cases for every operator that any backend has.
+#ifndef ONNXTRAIN_TESTS_CONFORMANCE_PARITY_CASES_H_
+#define ONNXTRAIN_TESTS_CONFORMANCE_PARITY_CASES_H_
+
+#include <string>
+#include <vector>
+
+#include "tests/support/op_runner.h"
+
+namespace onnxtrain {
+
+struct ParityCase {
+  std::string op;
+  std::vector<OpInput> inputs;  // floating ones are float and take each type in turn
+  Attributes attributes;
+  size_t outputs = 1;
+  bool float_only = false;
+  double tolerance = 2e-6;  // of float, relative to the larger of 1 and the value
+};
+
+std::vector<ParityCase> AllParityCases();
+
+}  // namespace onnxtrain
+
+#endif  // ONNXTRAIN_TESTS_CONFORMANCE_PARITY_CASES_H_
