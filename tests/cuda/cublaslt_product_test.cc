@@ -58,6 +58,7 @@ class CublasLtProductTest : public testing::Test {
   }
 
   std::unique_ptr<CublasLtProduct> Create(const ProductShape& shape, const CublasLtProduct::Options& options = {}) {
+    EXPECT_EQ(cudaSetDevice(0), cudaSuccess);  // another than the context's
     auto product = CublasLtProduct::Create(context_, shape, options);
     EXPECT_OK(product);
     return product.ok() ? *std::move(product) : nullptr;
@@ -164,6 +165,19 @@ TEST_F(CublasLtProductTest, TheEpilogueAddsARowOfBias) {
   const auto product = Create(DenseShape(2, 3, 1), options);
   EXPECT_EQ(Run(*product, {1, 2}, {1, 2, 3}, std::vector<float>(6), {100, 200, 300}),
             (std::vector<float>{101, 202, 303, 102, 204, 306}));
+}
+
+TEST_F(CublasLtProductTest, TransposedOperandsAreReadAsTheyLie) {
+  ProductShape shape = DenseShape(2, 2, 2);
+  const std::vector<float> nothing(4);
+  shape.a = {1, 2, {4}};
+  EXPECT_EQ(Run(*Create(shape), {1, 2, 3, 4}, {1, 10, 100, 1000}, nothing), (std::vector<float>{301, 3010, 402, 4020}));
+  shape = DenseShape(2, 2, 2);
+  shape.b = {1, 2, {4}};
+  EXPECT_EQ(Run(*Create(shape), {1, 2, 3, 4}, {1, 10, 100, 1000}, nothing), (std::vector<float>{21, 2100, 43, 4300}));
+  shape = DenseShape(2, 2, 2);
+  shape.c = {1, 2, {4}};
+  EXPECT_EQ(Run(*Create(shape), {1, 2, 3, 4}, {1, 10, 100, 1000}, nothing), (std::vector<float>{201, 403, 2010, 4030}));
 }
 
 TEST_F(CublasLtProductTest, Tf32RoundsTheFactorsWhenChosen) {

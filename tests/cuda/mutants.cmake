@@ -1,39 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
-# Errors planted in the communicators' sources, one a program: its tests must fail, and their output must name the error.
-# The programs are built by the tests themselves (label slow).
+# Errors planted in the communicators' sources.
 add_library(nccl_mutant_tests OBJECT EXCLUDE_FROM_ALL
   nccl_communicator_test.cc nccl_failure_test.cc collective_progress_on_host.cc)
 onnxtrain_set_options(nccl_mutant_tests)
 target_link_libraries(nccl_mutant_tests PRIVATE onnxtrain_simulated_nccl onnxtrain_graph onnxtrain_test_base)
 
-# Replaces `from` by `to` in cuda_ops/SOURCE.cc; of the tests that match `filter` one must fail and print `expected`.
 function(onnxtrain_add_nccl_mutant name source from to filter expected)
-  set(original ${PROJECT_SOURCE_DIR}/cuda_ops/${source}.cc)
-  set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${original})
-  file(READ ${original} text)
-  string(FIND "${text}" "${from}" at)
-  if(at EQUAL -1)
-    message(FATAL_ERROR "mutant ${name}: ${original} no longer contains: ${from}")
-  endif()
-  string(REPLACE "${from}" "${to}" text "${text}")
-  set(mutant ${CMAKE_CURRENT_BINARY_DIR}/mutants/${name}.cc)
-  file(GENERATE OUTPUT ${mutant} CONTENT "${text}")
-
-  set(others ${ONNXTRAIN_NCCL_SOURCES} ${ONNXTRAIN_RENDEZVOUS_SOURCES} cuda_error.cc)
-  list(REMOVE_ITEM others ${source}.cc)
-  list(TRANSFORM others PREPEND ${PROJECT_SOURCE_DIR}/cuda_ops/)
-  set(target nccl_mutant_${name})
-  add_executable(${target} EXCLUDE_FROM_ALL ${mutant} ${others} $<TARGET_OBJECTS:nccl_mutant_tests>)
-  onnxtrain_set_options(${target})
-  target_compile_options(${target} PRIVATE -Wno-unused)
-  set_target_properties(${target} PROPERTIES ENABLE_EXPORTS ON)
-  target_link_libraries(${target} PRIVATE
-    onnxtrain_simulated_nccl ${simulated_cudart} onnxtrain_graph onnxtrain_test_base GTest::gtest_main)
-  add_test(NAME cuda/Slow.mutant_${name} COMMAND ${CMAKE_COMMAND} -D BUILD=${PROJECT_BINARY_DIR} -D TARGET=${target}
-    -D PROGRAM=$<TARGET_FILE:${target}> -D FILTER=${filter} -D EXPECTED=${expected}
-    -P ${CMAKE_CURRENT_SOURCE_DIR}/run_mutant.cmake)
-  # The build tool runs once at a time.
-  set_tests_properties(cuda/Slow.mutant_${name} PROPERTIES LABELS "cuda;slow" RESOURCE_LOCK nccl_mutants)
+  onnxtrain_add_mutant(nccl_mutant_${name} SOURCE ${source} FROM "${from}" TO "${to}" FILTER ${filter}
+    EXPECTED "${expected}" TESTS nccl_mutant_tests
+    MODULE ${ONNXTRAIN_NCCL_SOURCES} ${ONNXTRAIN_RENDEZVOUS_SOURCES} cuda_error.cc
+    LIBRARIES onnxtrain_simulated_nccl ${simulated_cudart} onnxtrain_graph onnxtrain_test_base GTest::gtest_main)
 endfunction()
 
 onnxtrain_add_nccl_mutant(without_group_end nccl_communicator
