@@ -54,9 +54,7 @@ __device__ T BlockReduce(T value) {
     if (threadIdx.x == 0) of_block = total;
   }
   __syncthreads();
-  const T result = of_block;
-  __syncthreads();  // the shared words are free for the next call
-  return result;
+  return of_block;  // no thread writes it again before all have passed the next call's first barrier
 }
 
 template <typename T>

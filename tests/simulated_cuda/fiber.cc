@@ -6,16 +6,14 @@
 #include <cstdint>
 #include <cstdlib>
 
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
 #include <sanitizer/tsan_interface.h>
 #endif
 #if defined(__SANITIZE_ADDRESS__)
 #include <sanitizer/common_interface_defs.h>
 #endif
 
-#if !defined(__x86_64__)
-#error "the fiber switch is written for x86-64"
-#endif
+#if defined(__x86_64__)
 
 // Saves the callee-saved registers and the stack pointer of the one, restores those of the other.
 extern "C" void onnxtrain_switch_fiber(void** save, void* load);
@@ -42,29 +40,81 @@ onnxtrain_switch_fiber:
   .size onnxtrain_switch_fiber, . - onnxtrain_switch_fiber
 )");
 
+namespace {
+
+// A place is the stack pointer behind the saved registers.
+void Switch(void** save, void** load) { onnxtrain_switch_fiber(save, *load); }
+
+void Place(void** place, unsigned char* stack, size_t bytes, void (*start)()) {
+  // As after six pushes and the call of `start`, whose own frame wants the stack 8 off a multiple of 16.
+  auto* top = reinterpret_cast<uint64_t*>(stack + bytes);
+  *--top = 0;
+  *--top = reinterpret_cast<uint64_t>(start);
+  for (int i = 0; i < 6; ++i) *--top = 0;
+  *place = top;
+}
+
+void Forget(void*) {}
+
+}  // namespace
+
+#else
+
+#include <ucontext.h>
+
+namespace {
+
+// A place is a ucontext_t.
+ucontext_t* ContextOf(void** place) {
+  if (*place == nullptr) *place = new ucontext_t;
+  return static_cast<ucontext_t*>(*place);
+}
+
+void Switch(void** save, void** load) { swapcontext(ContextOf(save), ContextOf(load)); }
+
+void Place(void** place, unsigned char* stack, size_t bytes, void (*start)()) {
+  ucontext_t* const context = ContextOf(place);
+  getcontext(context);
+  context->uc_stack.ss_sp = stack;
+  context->uc_stack.ss_size = bytes;
+  context->uc_link = nullptr;
+  makecontext(context, start, 0);
+}
+
+void Forget(void* place) { delete static_cast<ucontext_t*>(place); }
+
+}  // namespace
+
+#endif
+
 namespace host_cuda {
 namespace {
 
-constexpr size_t kStackBytes = 64 * 1024;
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
+constexpr size_t kStackBytes = 64 * 1024;  // the sanitizer writes its shadow
+#else
+constexpr size_t kStackBytes = 256 * 1024;  // AddressSanitizer writes its reports on it
+#endif
 thread_local Fiber* starting = nullptr;
 
 }  // namespace
 
 void fiber_release([[maybe_unused]] void* tag) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   __tsan_release(tag);
 #endif
 }
 
 void fiber_acquire([[maybe_unused]] void* tag) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   __tsan_acquire(tag);
 #endif
 }
 
 Fiber::~Fiber() {
+  Forget(place_);
   if (stack_ != nullptr) munmap(stack_, kStackBytes);
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   if (sanitizer_fiber_ != nullptr && stack_ != nullptr) __tsan_destroy_fiber(sanitizer_fiber_);
 #endif
 }
@@ -75,18 +125,13 @@ void Fiber::Prepare(void (*entry)(void*), void* argument) {
     if (memory == MAP_FAILED) std::abort();
     mprotect(memory, 4096, PROT_NONE);  // an overflow faults
     stack_ = static_cast<unsigned char*>(memory);
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
     sanitizer_fiber_ = __tsan_create_fiber(0);
 #endif
   }
   entry_ = entry;
   argument_ = argument;
-  // As after six pushes and the call of Start, whose own frame wants the stack 8 off a multiple of 16.
-  auto* top = reinterpret_cast<uint64_t*>(stack_ + kStackBytes);
-  *--top = 0;
-  *--top = reinterpret_cast<uint64_t>(&Fiber::Start);
-  for (int i = 0; i < 6; ++i) *--top = 0;
-  stack_pointer_ = top;
+  Place(&place_, stack_, kStackBytes, &Fiber::Start);
 }
 
 void Fiber::Start() { starting->Begin(); }
@@ -102,40 +147,40 @@ void Fiber::Begin() {
 void Fiber::Resume(Fiber& main) {
   main_ = &main;
   starting = this;
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   main.sanitizer_fiber_ = __tsan_get_current_fiber();
   __tsan_switch_to_fiber(sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&main.fake_stack_, stack_, kStackBytes);
 #endif
-  onnxtrain_switch_fiber(&main.stack_pointer_, stack_pointer_);
+  Switch(&main.place_, &place_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(main.fake_stack_, nullptr, nullptr);
 #endif
 }
 
 void Fiber::Yield(Fiber& main) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   __tsan_switch_to_fiber(main.sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(&fake_stack_, main_stack_, main_stack_bytes_);
 #endif
-  onnxtrain_switch_fiber(&stack_pointer_, main.stack_pointer_);
+  Switch(&place_, &main.place_);
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_finish_switch_fiber(fake_stack_, &main_stack_, &main_stack_bytes_);
 #endif
 }
 
 void Fiber::Finish(Fiber& main) {
-#if defined(__SANITIZE_THREAD__)
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
   __tsan_switch_to_fiber(main.sanitizer_fiber_, __tsan_switch_to_fiber_no_sync);
 #endif
 #if defined(__SANITIZE_ADDRESS__)
   __sanitizer_start_switch_fiber(nullptr, main_stack_, main_stack_bytes_);
 #endif
-  onnxtrain_switch_fiber(&stack_pointer_, main.stack_pointer_);
+  Switch(&place_, &main.place_);
   std::abort();  // a finished fiber is not resumed
 }
 

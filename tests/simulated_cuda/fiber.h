@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A stack and a place in it: control passes between fibers of one host thread. Sanitizers are told of every switch;
 // under ThreadSanitizer a switch orders nothing by itself, so that only fiber_release and fiber_acquire (barriers) do.
+// For that this file and host_cuda.cc are themselves not instrumented, but compiled with ONNXTRAIN_FIBERS_UNDER_TSAN.
 #ifndef ONNXTRAIN_TESTS_SIMULATED_CUDA_FIBER_H_
 #define ONNXTRAIN_TESTS_SIMULATED_CUDA_FIBER_H_
 
@@ -26,7 +27,7 @@ class Fiber {
   void Begin();
   static void Start();
 
-  void* stack_pointer_ = nullptr;
+  void* place_ = nullptr;  // where it goes on
   unsigned char* stack_ = nullptr;
   void (*entry_)(void*) = nullptr;
   void* argument_ = nullptr;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/simulated_cuda/host_cuda.h"
 
-#include <sys/mman.h>
-
 #include <algorithm>
 #include <atomic>
 #include <cstdio>
@@ -10,7 +8,9 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <random>
+#include <thread>
 #include <vector>
 
 #include "tests/simulated_cuda/fiber.h"
@@ -21,16 +21,48 @@ namespace {
 std::atomic<ThreadOrder> thread_order = ThreadOrder::kForward;
 std::atomic<uint32_t> order_seed = 0;
 
+// Brings what stands in ascending order into the order of now.
+template <typename T>
+void InOrder(std::vector<T>& ascending) {
+  const ThreadOrder order = thread_order;
+  if (order == ThreadOrder::kReversed) std::reverse(ascending.begin(), ascending.end());
+  if (order == ThreadOrder::kShuffled) std::shuffle(ascending.begin(), ascending.end(), std::mt19937(order_seed++));
+}
+
+std::vector<uint3> BlocksOf(dim3 grid) {
+  std::vector<uint3> blocks;
+  for (unsigned z = 0; z < grid.z; ++z) {
+    for (unsigned y = 0; y < grid.y; ++y) {
+      for (unsigned x = 0; x < grid.x; ++x) blocks.push_back({x, y, z});
+    }
+  }
+  InOrder(blocks);
+  return blocks;
+}
+
 enum class State : uint8_t { kReady, kAtWarpBarrier, kAtBlockBarrier, kDone };
 
 class BlockRun;
 thread_local BlockRun* running = nullptr;
 
+// What one thread of a block did before a barrier happens before what another does behind it, and nothing else is
+// ordered: not two blocks, not two warps by a barrier of one, not by a shuffle. Sanitizers that see threads are told so
+// by a tag per barrier: a pair each for the block and for every warp, used in turn, since a fast thread may reach the
+// next barrier while a slow one still leaves this one. Tags are new memory for every block.
+class BarrierTags {
+ public:
+  explicit BarrierTags(size_t threads) : tags_(new uint64_t[2 + (threads + 31) / 32 * 2]) {}
+  void* OfBlock(uint32_t passed) { return &tags_[passed % 2]; }
+  void* OfWarp(size_t warp, uint32_t passed) { return &tags_[2 + 2 * warp + passed % 2]; }
+
+ private:
+  std::unique_ptr<uint64_t[]> tags_;
+};
+
 // The fibers of one block size, used again from block to block by one host thread.
 class BlockRun {
  public:
-  BlockRun(dim3 block, size_t shared_bytes)
-      : block_dim_(block), threads_(size_t{block.x} * block.y * block.z), shared_(shared_bytes / 16 + 1) {
+  BlockRun(dim3 block, size_t shared_bytes) : threads_(size_t{block.x} * block.y * block.z), shared_bytes_(shared_bytes) {
     for (size_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
       thread.indices.thread = {static_cast<unsigned>(i % block.x), static_cast<unsigned>(i / block.x % block.y),
@@ -44,10 +76,16 @@ class BlockRun {
   void Run(uint3 block, dim3 grid, Body body, const void* arguments) {
     body_ = body;
     arguments_ = arguments;
+    tags_.emplace(threads_.size());
+    // Dynamic shared memory is new for every block, as large as asked for, and not zero.
+    shared_.reset();
+    if (void* memory = nullptr; shared_bytes_ > 0 && posix_memalign(&memory, 16, shared_bytes_) == 0) shared_.reset(memory);
+    if (shared_ != nullptr) std::memset(shared_.get(), 0xff, shared_bytes_);
     for (Thread& thread : threads_) {
       thread.indices.block = block;
       thread.indices.grid_dim = grid;
       thread.state = State::kReady;
+      thread.block_barriers = thread.warp_barriers = 0;
       thread.fiber.Prepare(&BlockRun::Entry, this);
     }
     Arrange();
@@ -59,46 +97,64 @@ class BlockRun {
   }
 
   const Indices& here() const { return current_->indices; }
-  void* shared() { return shared_.data(); }
+  void* shared() { return shared_.get(); }
 
-  void Barrier(State state) {
-    fiber_release(this);
-    current_->state = state;
-    current_->fiber.Yield(main_);
-    fiber_acquire(this);
+  void BlockBarrier() {
+    void* const tag = tags_->OfBlock(current_->block_barriers++);
+    fiber_release(tag);
+    Wait(State::kAtBlockBarrier);
+    fiber_acquire(tag);
   }
 
+  void WarpBarrier() {
+    void* const tag = tags_->OfWarp(IndexOf(*current_) / 32, current_->warp_barriers++);
+    fiber_release(tag);
+    Wait(State::kAtWarpBarrier);
+    fiber_acquire(tag);
+  }
+
+  // All lanes meet, but memory is not ordered.
   uint64_t Exchange(uint64_t mine, unsigned lane) {
     Thread& self = *current_;
-    const size_t warp = static_cast<size_t>(&self - threads_.data()) / 32 * 32;
     self.slot = mine;
-    Barrier(State::kAtWarpBarrier);
-    const size_t other = warp + lane;
+    Wait(State::kAtWarpBarrier);
+    const size_t other = IndexOf(self) / 32 * 32 + lane;
     const uint64_t theirs = other < threads_.size() ? threads_[other].slot : mine;
-    Barrier(State::kAtWarpBarrier);
+    Wait(State::kAtWarpBarrier);
     return theirs;
   }
+
+  // What all blocks did happens before what the host thread does behind the grid.
+  void Join() { fiber_acquire(&finished_); }
 
  private:
   struct Thread {
     Indices indices;
     State state = State::kReady;
     uint64_t slot = 0;
+    uint32_t block_barriers = 0;  // passed
+    uint32_t warp_barriers = 0;
     Fiber fiber;
   };
+
+  size_t IndexOf(const Thread& thread) const { return static_cast<size_t>(&thread - threads_.data()); }
+
+  void Wait(State state) {
+    current_->state = state;
+    current_->fiber.Yield(main_);
+  }
 
   static void Entry(void* self) {
     auto* run = static_cast<BlockRun*>(self);
     run->body_(run->arguments_);
     run->current_->state = State::kDone;
+    fiber_release(&run->finished_);
     run->current_->fiber.Finish(run->main_);
   }
 
   void Arrange() {
     std::sort(order_.begin(), order_.end());
-    const ThreadOrder order = thread_order;
-    if (order == ThreadOrder::kReversed) std::reverse(order_.begin(), order_.end());
-    if (order == ThreadOrder::kShuffled) std::shuffle(order_.begin(), order_.end(), std::mt19937(order_seed++));
+    InOrder(order_);
   }
 
   // One round over the fibers that may run, then opens the barriers that are complete. False when all are done.
@@ -141,13 +197,16 @@ class BlockRun {
     return any;
   }
 
-  const dim3 block_dim_;
+  struct Free {
+    void operator()(void* memory) const { std::free(memory); }
+  };
+
   std::vector<Thread> threads_;
   std::vector<size_t> order_;
-  struct alignas(16) Unit {
-    unsigned char bytes[16];
-  };
-  std::vector<Unit> shared_;
+  const size_t shared_bytes_;
+  std::unique_ptr<void, Free> shared_;
+  std::optional<BarrierTags> tags_;
+  uint64_t finished_ = 0;  // a tag
   Fiber main_;
   Thread* current_ = nullptr;
   Body body_ = nullptr;
@@ -172,25 +231,58 @@ void SetThreadOrder(ThreadOrder order, uint32_t seed) {
 
 const Indices& Here() { return running->here(); }
 void* DynamicShared() { return running->shared(); }
-void BlockBarrier() { running->Barrier(State::kAtBlockBarrier); }
-void WarpBarrier() { running->Barrier(State::kAtWarpBarrier); }
+void BlockBarrier() { running->BlockBarrier(); }
+void WarpBarrier() { running->WarpBarrier(); }
 uint64_t Exchange(uint64_t mine, unsigned lane) { return running->Exchange(mine, lane); }
 
+#if defined(ONNXTRAIN_FIBERS_UNDER_TSAN)
+
+// Each block on a host thread of its own, so that its shared memory is new, one after the other, but without anything
+// that ThreadSanitizer would take for order between them.
 void RunGrid(dim3 grid, dim3 block, size_t shared_bytes, Body body, const void* arguments) {
-  // Stacks are dear: the fibers of a thread's last block size are kept.
+  constexpr size_t kAtOnce = 8;
+  const std::vector<uint3> blocks = BlocksOf(grid);
+  for (size_t begin = 0; begin < blocks.size(); begin += kAtOnce) {
+    std::atomic<size_t> turn = begin;
+    std::vector<std::thread> threads;
+    for (size_t i = begin; i < std::min(begin + kAtOnce, blocks.size()); ++i) {
+      threads.emplace_back([&, i] {
+        for (size_t now = turn; now != i; now = turn) turn.wait(now);
+        BlockRun run(block, shared_bytes);
+        run.Run(blocks[i], grid, body, arguments);
+        run.Join();
+        turn = i + 1;
+        turn.notify_all();
+      });
+    }
+    for (std::thread& thread : threads) thread.join();
+  }
+}
+
+#else
+
+void RunGrid(dim3 grid, dim3 block, size_t shared_bytes, Body body, const void* arguments) {
+  // Stacks are dear: the fibers of a thread's last block sizes are kept.
   thread_local std::map<std::tuple<unsigned, unsigned, unsigned, size_t>, std::unique_ptr<BlockRun>> kept;
   std::unique_ptr<BlockRun>& run = kept[{block.x, block.y, block.z, shared_bytes}];
   if (run == nullptr) run = std::make_unique<BlockRun>(block, shared_bytes);
-  for (unsigned z = 0; z < grid.z; ++z) {
-    for (unsigned y = 0; y < grid.y; ++y) {
-      for (unsigned x = 0; x < grid.x; ++x) run->Run({x, y, z}, grid, body, arguments);
-    }
-  }
+  for (const uint3 index : BlocksOf(grid)) run->Run(index, grid, body, arguments);
 }
+
+#endif
 
 bool Register(void* function, const Thunk& thunk) {
   const std::lock_guard<std::mutex> lock(registry().mutex);
   return registry().thunks.emplace(function, thunk).second;
+}
+
+std::vector<void*> KernelsNeverLaunched() {
+  const std::lock_guard<std::mutex> lock(registry().mutex);
+  std::vector<void*> kernels;
+  for (const auto& [function, thunk] : registry().thunks) {
+    if (!*thunk.launched) kernels.push_back(function);
+  }
+  return kernels;
 }
 
 }  // namespace host_cuda

@@ -12,15 +12,21 @@
 
 #include <math.h>
 
+#include <atomic>
 #include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
 #include <tuple>
 #include <utility>
+#include <vector>
 
 #undef __shared__
+#ifdef ONNXTRAIN_HOST_CUDA_ONE_THREAD  // one host thread launches kernels; AddressSanitizer does not guard thread_local
+#define __shared__ static
+#else
 #define __shared__ static thread_local
+#endif
 #undef __global__
 #define __global__ __attribute__((noinline))
 #undef __device__
@@ -33,8 +39,8 @@
 namespace host_cuda {
 
 enum class ThreadOrder : uint8_t { kForward, kReversed, kShuffled };
-// In which order the fibers of a block run between two barriers; of the whole process, for blocks that start
-// afterwards.
+// In which order the blocks of a grid run, and the fibers of a block between two barriers; of the whole process, for
+// grids that start afterwards.
 void SetThreadOrder(ThreadOrder order, uint32_t seed = 0);
 
 // Of the fiber that runs.
@@ -61,8 +67,11 @@ struct Thunk {
   void (*run)(dim3 grid, dim3 block, size_t shared_bytes, void** arguments);
   const size_t* argument_bytes;
   size_t argument_count;
+  const std::atomic<bool>* launched;
 };
 bool Register(void* function, const Thunk& thunk);
+// Those that no test has reached. dladdr names them where they are exported.
+std::vector<void*> KernelsNeverLaunched();
 
 template <auto kKernel>
 struct KernelTwin;
@@ -70,6 +79,7 @@ struct KernelTwin;
 template <typename... Arguments, void (*kKernel)(Arguments...)>
 struct KernelTwin<kKernel> {
   static void Run(dim3 grid, dim3 block, size_t shared_bytes, std::tuple<Arguments...> arguments) {
+    launched.store(true, std::memory_order_relaxed);
     RunGrid(
         grid, block, shared_bytes,
         [](const void* all) { std::apply(kKernel, *static_cast<const std::tuple<Arguments...>*>(all)); }, &arguments);
@@ -84,9 +94,10 @@ struct KernelTwin<kKernel> {
     RunAddresses(grid, block, shared_bytes, addresses, std::index_sequence_for<Arguments...>());
   }
   static constexpr size_t kSizes[] = {sizeof(Arguments)...};
+  static inline std::atomic<bool> launched = false;
   // Every kernel that a launcher names is known when the library is loaded.
   static inline const bool registered =
-      Register(reinterpret_cast<void*>(kKernel), {RunThunk, kSizes, sizeof...(Arguments)});
+      Register(reinterpret_cast<void*>(kKernel), {RunThunk, kSizes, sizeof...(Arguments), &launched});
 };
 
 template <auto kKernel, typename... Arguments>
