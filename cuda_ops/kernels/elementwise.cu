@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <type_traits>
+
 #include "cuda_ops/kernels/element_access.h"
 #include "cuda_ops/kernels/elementwise.h"
 #include "cuda_ops/kernels/grid.h"
@@ -83,9 +85,9 @@ template <typename F, bool kWraps>
 cudaError_t LaunchAny(const BinaryArguments& g, cudaStream_t stream) {
   switch (g.dtype) {
     case DType::kInt32:
-      return kWraps ? LaunchOwn<F, uint32_t>(g, stream) : LaunchOwn<F, int32_t>(g, stream);
+      return LaunchOwn<F, std::conditional_t<kWraps, uint32_t, int32_t>>(g, stream);
     case DType::kInt64:
-      return kWraps ? LaunchOwn<F, uint64_t>(g, stream) : LaunchOwn<F, int64_t>(g, stream);
+      return LaunchOwn<F, std::conditional_t<kWraps, uint64_t, int64_t>>(g, stream);
     case DType::kDouble:
       return LaunchOwn<F, double>(g, stream);  // sums of micro-batches
     default:

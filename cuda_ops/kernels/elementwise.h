@@ -18,7 +18,7 @@ struct BinaryArguments {
   void* y = nullptr;            // may be an operand that is not broadcast
   StridedLoop<3> loop;          // a, b, y
   DType dtype = DType::kFloat;  // of all three: float, bfloat16, float16 (computed in float), double, int32, int64
-  float scale = 1;              // of the result; floating types only
+  float scale = 1;              // of the result; float, bfloat16, float16 only
 };
 // Integer kDiv and kPow are not served: cudaErrorInvalidValue.
 cudaError_t LaunchArithmetic(ArithmeticFunction function, const BinaryArguments& arguments, cudaStream_t stream);

@@ -10,6 +10,10 @@ namespace onnxtrain {
 
 inline constexpr unsigned kBlockThreads = 256;
 
+// For __launch_bounds__ of kernels that ptxas would otherwise fit into fewer registers than they need, by spilling: up
+// to 64 registers a thread.
+inline constexpr unsigned kResidentBlocks = 4;
+
 // Blocks of kBlockThreads for a loop over `count` elements in which every thread goes on by the size of the grid;
 // enough to fill any GPU, few enough that their start costs nothing.
 inline unsigned ElementBlocks(int64_t count) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+#include "cuda_ops/kernels/divisor.h"
 #include "runtime/math/host_device.h"
 
 namespace onnxtrain {
@@ -19,7 +20,7 @@ template <int N>
 struct StridedLoop {
   int64_t count = 0;
   int axes = 0;  // outermost first
-  int64_t sizes[kMaxLoopAxes] = {};
+  Divisor sizes[kMaxLoopAxes] = {};
   int64_t strides[N][kMaxLoopAxes] = {};
   int64_t start[N] = {};
   bool dense = false;  // every tensor lies as the loop goes
@@ -33,9 +34,7 @@ struct StridedLoop {
     for (int n = 0; n < N; ++n) offsets.at[n] = start[n] + (dense ? index : 0);
     if (dense) return offsets;
     for (int axis = axes - 1; axis >= 0; --axis) {
-      const int64_t rest = index / sizes[axis];
-      const int64_t coordinate = index - rest * sizes[axis];
-      index = rest;
+      const int64_t coordinate = axis == 0 ? index : sizes[axis].Split(&index);
       for (int n = 0; n < N; ++n) offsets.at[n] += coordinate * strides[n][axis];
     }
     return offsets;
@@ -75,7 +74,7 @@ bool MakeStridedLoop(const std::vector<int64_t>& shape, const std::array<std::ve
     }
     if (!joins && loop->axes == kMaxLoopAxes) return false;
     const int last = joins ? loop->axes - 1 : loop->axes++;
-    loop->sizes[last] = (joins ? loop->sizes[last] : 1) * shape[axis];
+    loop->sizes[last] = Divisor((joins ? loop->sizes[last].value() : 1) * shape[axis]);
     for (int n = 0; n < N; ++n) loop->strides[n][last] = strides[static_cast<size_t>(n)][axis];
   }
   loop->dense = loop->axes <= 1;

@@ -13,11 +13,16 @@ namespace {
 template <typename Body>
 void WithType(DType dtype, const Body& body) {
   switch (dtype) {
-    case DType::kFloat: return body(float());
-    case DType::kDouble: return body(double());
-    case DType::kInt32: return body(int32_t());
-    case DType::kInt64: return body(int64_t());
-    default: return body(uint8_t());
+    case DType::kFloat:
+      return body(float());
+    case DType::kDouble:
+      return body(double());
+    case DType::kInt32:
+      return body(int32_t());
+    case DType::kInt64:
+      return body(int64_t());
+    default:
+      return body(uint8_t());
   }
 }
 
@@ -102,6 +107,7 @@ DeviceCases AllDeviceCases() {
   AddElementwiseCases(cases);
   AddRowCases(cases);
   AddStepCases(cases);
+  AddWindowCases(cases);
   return cases;
 }
 

@@ -61,6 +61,7 @@ using DeviceCases = std::vector<DeviceCase>;
 void AddElementwiseCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddStepCases(DeviceCases& cases);
+void AddWindowCases(DeviceCases& cases);
 DeviceCases AllDeviceCases();
 
 // Empty where they agree, else the first element that does not.

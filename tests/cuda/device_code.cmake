@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # Our CUDA kernels without a GPU: what nvcc made of them, and the same files compiled for the host, plain and under
 # ThreadSanitizer and AddressSanitizer with UndefinedBehaviorSanitizer.
-set(case_sources device_case.cc elementwise_cases.cc row_cases.cc step_cases.cc)
+set(case_sources device_case.cc elementwise_cases.cc row_cases.cc step_cases.cc window_cases.cc)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
@@ -54,6 +54,7 @@ file(GLOB kernel_sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/cuda_ops/kernel
 set_source_files_properties(${kernel_sources} planted_faults.cu PROPERTIES LANGUAGE CXX)
 
 # Where the fault is planted whose name stands behind "planted:".
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/planted_faults.cu)
 function(onnxtrain_find_planted fault line)
   file(STRINGS planted_faults.cu lines)
   set(number 0)

@@ -5,8 +5,11 @@
 #include <dlfcn.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
+#include <random>
 
+#include "cuda_ops/kernels/divisor.h"
 #include "tests/cuda/device_case.h"
 #include "tests/simulated_cuda/host_cuda.h"
 
@@ -47,6 +50,18 @@ TEST_F(DeviceCode, EveryKernelIsReachedByACase) {
     Dl_info info = {};
     dladdr(kernel, &info);
     ADD_FAILURE() << (info.dli_sname == nullptr ? "a kernel" : info.dli_sname) << " is launched by no case";
+  }
+}
+
+TEST(Divisor, DividesExactly) {
+  std::mt19937_64 random(20260);
+  const auto number = [&] { return static_cast<int64_t>(random() >> (1 + random() % 63)); };
+  for (int i = 0; i < 200000; ++i) {
+    const int64_t d = std::clamp<int64_t>(number(), 1, int64_t{1} << 62);
+    const Divisor divisor(d);
+    for (const int64_t n : {number(), number() / d * d, std::max<int64_t>(0, number() / d * d - 1), INT64_MAX, d - 1}) {
+      ASSERT_EQ(divisor.Quotient(n), n / d) << n << " by " << d;
+    }
   }
 }
 

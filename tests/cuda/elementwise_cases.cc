@@ -96,10 +96,15 @@ void AddFunctions(DeviceCases& cases) {
   AddFunction(cases, "Exp", UnaryFunction::kExp, std::exp, -4, 4);
   AddFunction(cases, "Log", UnaryFunction::kLog, std::log, 0.1, 9);
   AddFunction(cases, "Sqrt", UnaryFunction::kSqrt, std::sqrt, 0, 9);
-  AddFunction(cases, "Reciprocal", UnaryFunction::kReciprocal, [](double x) { return 1 / x; }, 0.5, 4);
-  AddFunction(cases, "Neg", UnaryFunction::kNeg, [](double x) { return -x; }, -4, 4);
+  AddFunction(
+      cases, "Reciprocal", UnaryFunction::kReciprocal, [](double x) { return 1 / x; }, 0.5, 4);
+  AddFunction(
+      cases, "Neg", UnaryFunction::kNeg, [](double x) { return -x; }, -4, 4);
   AddFunction(cases, "Abs", UnaryFunction::kAbs, std::fabs, -4, 4);
-  AddFunction(cases, "Sign", UnaryFunction::kSign, [](double x) { return x > 0 ? 1.0 : x < 0 ? -1.0 : 0.0; }, -4, 4);
+  AddFunction(
+      cases, "Sign", UnaryFunction::kSign, [](double x) { return x > 0   ? 1.0
+                                                                 : x < 0 ? -1.0
+                                                                         : 0.0; }, -4, 4);
   AddFunction(cases, "Floor", UnaryFunction::kFloor, std::floor, -4, 4);
   AddFunction(cases, "Ceil", UnaryFunction::kCeil, std::ceil, -4, 4);
   AddFunction(cases, "Round", UnaryFunction::kRound, std::rint, -4, 4);
@@ -148,9 +153,14 @@ StridedLoop<3> LoopOf(const Shape& a, const Shape& b, const Shape& y) {
 struct Broadcast {
   Shape a, b, y;
 };
-const Broadcast kBroadcasts[] = {{{1025}, {1025}, {1025}},       {{5, 8}, {5, 8}, {5, 8}},  {{5, 7}, {7}, {5, 7}},
-                                 {{3, 1}, {1, 7}, {3, 7}},       {{3, 4, 5}, {}, {3, 4, 5}}, {{3, 16}, {16}, {3, 16}},
-                                 {{2, 1, 3, 1}, {5, 1, 3}, {2, 5, 3, 3}}, {{4, 24}, {4, 1}, {4, 24}}};
+const Broadcast kBroadcasts[] = {{{1025}, {1025}, {1025}},
+                                 {{5, 8}, {5, 8}, {5, 8}},
+                                 {{5, 7}, {7}, {5, 7}},
+                                 {{3, 1}, {1, 7}, {3, 7}},
+                                 {{3, 4, 5}, {}, {3, 4, 5}},
+                                 {{3, 16}, {16}, {3, 16}},
+                                 {{2, 1, 3, 1}, {5, 1, 3}, {2, 5, 3, 3}},
+                                 {{4, 24}, {4, 1}, {4, 24}}};
 
 using Binary = double (*)(double, double);
 
@@ -163,9 +173,9 @@ void AddBinary(DeviceCases& cases, const std::string& name, ArithmeticFunction f
                          Array b = Uniform(dtype, Elements(shapes.b), 2, low, 3);
                          CaseResult result;
                          Array& y = result.outputs.emplace_back(dtype, Elements(shapes.y));
-                         const float scale = IsFloating(dtype) ? 0.5f : 1.0f;
-                         BinaryArguments g{a.data(), b.data(), y.data(), LoopOf(shapes.a, shapes.b, shapes.y), dtype,
-                                           scale};
+                         const float scale = IsFloating(dtype) && dtype != DType::kDouble ? 0.5f : 1.0f;
+                         BinaryArguments g{a.data(), b.data(), y.data(), LoopOf(shapes.a, shapes.b, shapes.y),
+                                           dtype,    scale};
                          LaunchArithmetic(function, g, nullptr);
                          auto& expected = result.expected.emplace_back();
                          for (int64_t i = 0; i < y.count(); ++i) {
@@ -182,16 +192,23 @@ void AddBinary(DeviceCases& cases, const std::string& name, ArithmeticFunction f
 void AddBinaries(DeviceCases& cases) {
   const std::vector<DType> floats(std::begin(kDeviceFloats), std::end(kDeviceFloats));
   std::vector<DType> numbers = floats;
-  numbers.insert(numbers.end(), {DType::kInt32, DType::kInt64});
-  AddBinary(cases, "Add", ArithmeticFunction::kAdd, [](double a, double b) { return a + b; }, -3, numbers);
-  AddBinary(cases, "Sub", ArithmeticFunction::kSub, [](double a, double b) { return a - b; }, -3, numbers);
-  AddBinary(cases, "Mul", ArithmeticFunction::kMul, [](double a, double b) { return a * b; }, -3, numbers);
-  AddBinary(cases, "Max", ArithmeticFunction::kMax, [](double a, double b) { return std::max(a, b); }, -3, numbers);
-  AddBinary(cases, "Min", ArithmeticFunction::kMin, [](double a, double b) { return std::min(a, b); }, -3, numbers);
-  AddBinary(cases, "PRelu", ArithmeticFunction::kPRelu, [](double a, double b) { return a > 0 ? a : a * b; }, -3,
-            numbers);
-  AddBinary(cases, "Div", ArithmeticFunction::kDiv, [](double a, double b) { return a / b; }, 0.5, floats);
-  AddBinary(cases, "Pow", ArithmeticFunction::kPow, [](double a, double b) { return std::pow(a, b); }, 0.5, floats);
+  numbers.insert(numbers.end(), {DType::kInt32, DType::kInt64, DType::kDouble});
+  AddBinary(
+      cases, "Add", ArithmeticFunction::kAdd, [](double a, double b) { return a + b; }, -3, numbers);
+  AddBinary(
+      cases, "Sub", ArithmeticFunction::kSub, [](double a, double b) { return a - b; }, -3, numbers);
+  AddBinary(
+      cases, "Mul", ArithmeticFunction::kMul, [](double a, double b) { return a * b; }, -3, numbers);
+  AddBinary(
+      cases, "Max", ArithmeticFunction::kMax, [](double a, double b) { return std::max(a, b); }, -3, numbers);
+  AddBinary(
+      cases, "Min", ArithmeticFunction::kMin, [](double a, double b) { return std::min(a, b); }, -3, numbers);
+  AddBinary(
+      cases, "PRelu", ArithmeticFunction::kPRelu, [](double a, double b) { return a > 0 ? a : a * b; }, -3, numbers);
+  AddBinary(
+      cases, "Div", ArithmeticFunction::kDiv, [](double a, double b) { return a / b; }, 0.5, floats);
+  AddBinary(
+      cases, "Pow", ArithmeticFunction::kPow, [](double a, double b) { return std::pow(a, b); }, 0.5, floats);
 }
 
 void AddCompare(DeviceCases& cases, CompareFunction function, Binary formula) {

@@ -41,8 +41,13 @@ __global__ void ReadLane(float* out) {
   out[threadIdx.x] = words[31 - threadIdx.x];  // planted: missing_warp_barrier
 }
 
-__global__ void Count(float* out) { out[0] += 1.0f; }                              // planted: unordered_sum
-__global__ void CountBlocks(float* out) { if (threadIdx.x == 0) out[0] += 1.0f; }  // planted: unordered_blocks
+__global__ void Count(float* out) {
+  out[0] += 1.0f;  // planted: unordered_sum
+}
+
+__global__ void CountBlocks(float* out) {
+  if (threadIdx.x == 0) out[0] += 1.0f;  // planted: unordered_blocks
+}
 
 __global__ void Static(float* out, int beyond) {
   __shared__ float words[kThreads];

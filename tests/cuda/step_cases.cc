@@ -136,9 +136,9 @@ std::array<double, 3> Updated(const OptimizerCase& c, const OptimizerArguments& 
                            &to[1]);
       break;
     case OptimizerRule::kLion:
-      math::LionElement(math::LionScalars<double>{scale, 1 - rate * a.weight_decay, rate, a.beta1, 1 - a.beta1, a.beta2,
-                                                  1 - a.beta2},
-                        w, g, m, &to[0], &to[1]);
+      math::LionElement(
+          math::LionScalars<double>{scale, 1 - rate * a.weight_decay, rate, a.beta1, 1 - a.beta1, a.beta2, 1 - a.beta2},
+          w, g, m, &to[0], &to[1]);
       break;
   }
   return to;
@@ -195,7 +195,9 @@ void AddOptimizers(DeviceCases& cases) {
         cases.push_back({name, [=, rule = rule] { return RunOptimizer({rule, count, true, false, shift}); }});
       }
     }
-    cases.push_back({std::string(name) + " skipped", [rule = rule] { return RunOptimizer({rule, 37, false, false, 0}); }});
+    cases.push_back({std::string(name) + " skipped", [rule = rule] {
+                       return RunOptimizer({rule, 37, false, false, 0});
+                     }});
   }
   cases.push_back({"SGD with Nesterov", [] { return RunOptimizer({OptimizerRule::kSgd, 263, true, true, 0}); }});
 }
@@ -264,8 +266,8 @@ void AddStep(DeviceCases& cases) {
                        Array& rate = result.outputs.emplace_back(DType::kDouble, 1);
                        LaunchLearningRate(options, step.as<int64_t>(), rate.as<double>(), nullptr);
                        const double t = std::min(1.0, static_cast<double>(at - 3) / 8);
-                       result.expected.push_back({at < 3 ? 0.5 * static_cast<double>(at + 1) / 3
-                                                         : 0.25 + 0.125 * (1 + std::cos(M_PI * t))});
+                       result.expected.push_back(
+                           {at < 3 ? 0.5 * static_cast<double>(at + 1) / 3 : 0.25 + 0.125 * (1 + std::cos(M_PI * t))});
                        return result;
                      }});
   }

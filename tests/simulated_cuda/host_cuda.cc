@@ -62,7 +62,8 @@ class BarrierTags {
 // The fibers of one block size, used again from block to block by one host thread.
 class BlockRun {
  public:
-  BlockRun(dim3 block, size_t shared_bytes) : threads_(size_t{block.x} * block.y * block.z), shared_bytes_(shared_bytes) {
+  BlockRun(dim3 block, size_t shared_bytes)
+      : threads_(size_t{block.x} * block.y * block.z), shared_bytes_(shared_bytes) {
     for (size_t i = 0; i < threads_.size(); ++i) {
       Thread& thread = threads_[i];
       thread.indices.thread = {static_cast<unsigned>(i % block.x), static_cast<unsigned>(i / block.x % block.y),
@@ -79,7 +80,8 @@ class BlockRun {
     tags_.emplace(threads_.size());
     // Dynamic shared memory is new for every block, as large as asked for, and not zero.
     shared_.reset();
-    if (void* memory = nullptr; shared_bytes_ > 0 && posix_memalign(&memory, 16, shared_bytes_) == 0) shared_.reset(memory);
+    if (void* memory = nullptr; shared_bytes_ > 0 && posix_memalign(&memory, 16, shared_bytes_) == 0)
+      shared_.reset(memory);
     if (shared_ != nullptr) std::memset(shared_.get(), 0xff, shared_bytes_);
     for (Thread& thread : threads_) {
       thread.indices.block = block;
@@ -263,7 +265,7 @@ void RunGrid(dim3 grid, dim3 block, size_t shared_bytes, Body body, const void* 
 
 void RunGrid(dim3 grid, dim3 block, size_t shared_bytes, Body body, const void* arguments) {
   // Stacks are dear: the fibers of a thread's last block sizes are kept.
-  thread_local std::map<std::tuple<unsigned, unsigned, unsigned, size_t>, std::unique_ptr<BlockRun>> kept;
+  thread_local std::map<std::tuple<unsigned, unsigned, unsigned, size_t>, std::unique_ptr<BlockRun> > kept;
   std::unique_ptr<BlockRun>& run = kept[{block.x, block.y, block.z, shared_bytes}];
   if (run == nullptr) run = std::make_unique<BlockRun>(block, shared_bytes);
   for (const uint3 index : BlocksOf(grid)) run->Run(index, grid, body, arguments);
