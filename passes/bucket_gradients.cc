@@ -8,6 +8,7 @@
 #include "graph/graph_builder.h"
 #include "graph/op_registry.h"
 #include "passes/bucket_layout.h"
+#include "passes/bucket_states.h"
 #include "passes/step_structure.h"
 
 namespace onnxtrain {
@@ -32,8 +33,9 @@ std::pair<float, float> GroupOf(const Node& node) {
 }
 
 bool ReadByGather(const Value* weight) {
-  return std::any_of(weight->consumers().begin(), weight->consumers().end(),
-                     [&](const Node* node) { return node->op() == "Gather" && node->input(0) == weight; });
+  return std::any_of(weight->consumers().begin(), weight->consumers().end(), [&](const Node* node) {
+    return node->op() == "Gather" ? node->input(0) == weight : node->op() == "Cast" && ReadByGather(node->output(0));
+  });
 }
 
 std::string ShapeText(const Shape& shape) {
@@ -58,6 +60,7 @@ class Bucketer {
     for (const ReducedGradient& gradient : gradients_) {
       if (gradient.reduce != nullptr && erased_.insert(gradient.reduce).second) graph_.Erase(gradient.reduce);
     }
+    if (options_.reduce != DType::kFloat) EraseDeadNodes(graph_);
     return true;
   }
 
@@ -127,7 +130,7 @@ class Bucketer {
       const double release =
           given == options_.release_us.end() ? ends[static_cast<size_t>(gradient.place)] : given->second;
       released.push_back({gradient.parameter, gradient.weight->type(), group, ReadByGather(gradient.weight), release,
-                          FirstUse(gradient.weight, ends)});
+                          FirstUse(gradient.weight, ends), ReplicaType(program_, gradient.weight->name())});
     }
     return released;
   }
@@ -156,6 +159,10 @@ class Bucketer {
     }
     const int64_t number = bucket;
     GraphBuilder behind(graph_, order_.Behind(last), "bucket_gradients");
+    const bool rounded = shape.dtype == DType::kFloat && options_.reduce == DType::kBfloat16;
+    for (size_t i = 0; rounded && i < locals.size(); ++i) {
+      locals[i] = GradientIn(behind, members[i]->parameter, members[i]->local, options_.reduce);
+    }
     Value* flat = behind.Op("onnxtrain.BucketPack", std::move(locals),
                             {{"bucket", number}, {"elements", shape.elements}, {"offsets", offsets}},
                             "bucket" + std::to_string(bucket));
@@ -165,6 +172,7 @@ class Bucketer {
     }
     RETURN_IF_ERROR(behind.status());
     GraphBuilder end(graph_, FindNode(graph_, "onnxtrain.SquaredNorm"), "bucket_gradients");
+    flat = end.Cast(flat, shape.dtype);
     const std::vector<Value*> parts =
         end.Ops("onnxtrain.BucketUnpack", {flat}, {{"bucket", number}, {"offsets", offsets}, {"shapes", shapes}},
                 members.size());

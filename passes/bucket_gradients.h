@@ -5,6 +5,9 @@
 // After:   flat = BucketPack <bucket, elements, offsets> (dB, dA);  flat_sum = AllReduce <bucket> (flat)
 //          dB_sum, dA_sum = BucketUnpack <bucket, offsets, shapes> (flat_sum)
 //
+// With reduce = kBfloat16:
+//          flat = BucketPack (Cast (dB), Cast (dA));  flat_sum = Cast (AllReduce (flat))
+//
 // A bucket holds gradients of one element type that are released one after the other; it is packed and reduced right
 // behind the last of them, and unpacked where the norm is taken. In an exact cut, parameters that a Gather reads
 // (embeddings) and that are released last stand apart from the rest, since nothing is left to hide their reduction. Hyper-parameters
@@ -30,6 +33,9 @@ struct BucketGradientsOptions {
   CostModel cost;
   // The state will be sharded (shard_optimizer): buckets are gathered at the start of a step, which the cut then counts.
   bool sharded = false;
+  // What gradients are reduced in. kBfloat16 halves the traffic of float gradients: a rank's own is rounded before the
+  // reduction, the sum behind it is float again. Other types are not touched.
+  DType reduce = DType::kFloat;
   double tolerance = 0.01;  // fewest buckets whose exposed time is at most 1 + tolerance times the optimum's
   // ... and when gradients exist, by parameter, in microseconds. Empty: from the cost of the graph's nodes.
   std::map<std::string, double, std::less<>> release_us;

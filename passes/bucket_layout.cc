@@ -41,15 +41,16 @@ std::vector<Members> CutRun(const std::vector<ReleasedGradient>& gradients, cons
 
 Layout MakeBucketLayout(const std::vector<ReleasedGradient>& gradients, const BucketGradientsOptions& options,
                         int world_size) {
-  std::map<DType, Members> runs;
+  std::map<std::pair<DType, DType>, Members> runs;  // a bucket is reduced in one type, and gathered in one
   std::vector<LayoutParameter> parameters;
   for (size_t i = 0; i < gradients.size(); ++i) {
     const ReleasedGradient& gradient = gradients[i];
-    runs[gradient.type.dtype].push_back(static_cast<int>(i));
+    const DType replica = options.sharded ? gradient.replica : gradient.type.dtype;
+    runs[{gradient.type.dtype, replica}].push_back(static_cast<int>(i));
     parameters.push_back({.name = gradient.parameter, .type = gradient.type, .group = gradient.group});
   }
   std::vector<Members> buckets;
-  for (const auto& [dtype, run] : runs) {
+  for (const auto& [types, run] : runs) {
     for (Members& bucket : CutRun(gradients, run, options, world_size)) buckets.push_back(std::move(bucket));
   }
   std::sort(buckets.begin(), buckets.end(), [](const Members& a, const Members& b) { return a.back() < b.back(); });

@@ -17,6 +17,7 @@ struct ReleasedGradient {
   bool embedding = false;  // read by a Gather
   double release_us = 0;
   double first_use_us = 0;  // by forward
+  DType replica = DType::kUndefined;  // what sharded state is gathered in
 };
 
 // `gradients` in order of release, at least one; options.release_us is not read. Buckets are numbered by the release of

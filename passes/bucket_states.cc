@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <numeric>
 
+#include "graph/graph_builder.h"
 #include "graph/op_registry.h"
 #include "passes/step_structure.h"
 
@@ -32,7 +33,9 @@ int FirstUse(const Graph& graph, const NodeOrder& order, const BucketStates& buc
 }
 
 StatusOr<Value*> Gather(Graph& graph, Node* before, const BucketStates& bucket, int world_size) {
-  Value* shard = StateValue(graph, bucket.parameter);
+  GraphBuilder build(graph, before, kOrigin);
+  Value* shard = build.Cast(StateValue(graph, bucket.parameter), bucket.replica.type.dtype);
+  RETURN_IF_ERROR(build.status());
   NodeSpec spec{"onnxtrain.AllGather",
                 {shard},
                 {{"bucket", static_cast<int64_t>(bucket.bucket)}, {"world_size", static_cast<int64_t>(world_size)}},
@@ -44,6 +47,16 @@ StatusOr<Value*> Gather(Graph& graph, Node* before, const BucketStates& bucket, 
   return gather->output(0);
 }
 
+// The parameter was gathered in the type to which these nodes cast it.
+Status ReplaceCasts(Graph& graph, const Value* state, Value* gathered) {
+  const std::vector<Node*> casts = state->consumers();
+  for (Node* cast : casts) {
+    RETURN_IF_ERROR(graph.ReplaceUses(cast->output(0), gathered));
+    graph.Erase(cast);
+  }
+  return OkStatus();
+}
+
 // What the graph read of a whole parameter, it reads of the unpacked bucket.
 Status Unpack(Graph& graph, Node* before, const Layout& layout, const BucketStates& bucket, Value* whole) {
   NodeSpec spec{"onnxtrain.BucketUnpack", {whole}, UnpackAttributes(layout, bucket.bucket), {}, kOrigin, {}};
@@ -53,13 +66,34 @@ Status Unpack(Graph& graph, Node* before, const Layout& layout, const BucketStat
     Value* state = graph.FindValue(bucket.members[i]);
     if (state == nullptr) continue;
     graph.SetUpdate(state, nullptr);
-    RETURN_IF_ERROR(graph.ReplaceUses(state, unpack->output(i)));
+    if (state->type() == unpack->output(i)->type()) {
+      RETURN_IF_ERROR(graph.ReplaceUses(state, unpack->output(i)));
+    } else {
+      RETURN_IF_ERROR(ReplaceCasts(graph, state, unpack->output(i)));
+    }
     graph.EraseValue(state);
   }
   return OkStatus();
 }
 
 }  // namespace
+
+DType ReplicaType(const Program& program, const std::string& state) {
+  const DType own = program.FindState(state)->type.dtype;
+  DType common = DType::kUndefined;
+  for (const auto& [name, graph] : program.graphs()) {
+    const Value* value = graph.FindValue(state);
+    if (value == nullptr) continue;
+    for (const Node* consumer : value->consumers()) {
+      if (FindOptimizer(consumer->op()) != nullptr) continue;
+      const bool narrows = consumer->op() == "Cast" && SizeOf(consumer->output(0)->type().dtype) < SizeOf(own);
+      const DType read = narrows ? consumer->output(0)->type().dtype : own;
+      if (common != DType::kUndefined && common != read) return own;
+      common = read;
+    }
+  }
+  return common == DType::kUndefined ? own : common;
+}
 
 StateEntry BucketEntry(const Program& program, int bucket, std::string_view role, StateClass state_class,
                        bool sharded) {

@@ -20,6 +20,10 @@ struct BucketStates {
   std::vector<std::string> members;  // state names of the whole parameters, in bucket order
 };
 
+// What a parameter is gathered in: the 16-bit type that every graph casts it to before reading it (mixed_precision),
+// else its own type. Optimizers do not count: they read shards.
+DType ReplicaType(const Program& program, const std::string& state);
+
 // The state of a bucket: one rank's shard of it, or the whole. Its name is unique in the program.
 StateEntry BucketEntry(const Program& program, int bucket, std::string_view role, StateClass state_class, bool sharded);
 

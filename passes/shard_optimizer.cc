@@ -113,7 +113,9 @@ class Sharder {
         if (first.input(kOptimizerMoments + m) == nullptr) continue;
         states.moments.push_back(Add(BucketEntry(program_, bucket, roles[m], StateClass::kOptimizerState, true)));
       }
-      states.replica = Add(BucketEntry(program_, bucket, "replica", StateClass::kReplica, false));
+      StateEntry replica = BucketEntry(program_, bucket, "replica", StateClass::kReplica, false);
+      replica.type.dtype = ReplicaOf(buckets_[k]);
+      states.replica = Add(std::move(replica));
       if (scattered_accumulation_) {
         buckets_[k].accumulator = Add(BucketEntry(program_, bucket, "accumulator", StateClass::kAccumulator, true));
       }
@@ -123,6 +125,16 @@ class Sharder {
       }
       states_.push_back(std::move(states));
     }
+  }
+
+  // One type for all parameters of the bucket, or their own: a Layout made for another form of the step may mix them.
+  DType ReplicaOf(const Bucket& bucket) const {
+    const Value* first = bucket.optimizers[0]->input(kOptimizerWeight);
+    const DType type = ReplicaType(program_, first->name());
+    const bool common = std::all_of(bucket.optimizers.begin(), bucket.optimizers.end(), [&](const Node* node) {
+      return ReplicaType(program_, node->input(kOptimizerWeight)->name()) == type;
+    });
+    return common ? type : first->type().dtype;
   }
 
   StateEntry Add(StateEntry entry) {
@@ -157,6 +169,14 @@ class Sharder {
     return node->output(0);
   }
 
+  // A shard that was reduced in 16 bits, as the optimizer and the accumulator want it.
+  StatusOr<Value*> InStateType(Graph& graph, Node* before, Value* shard, size_t bucket) const {
+    GraphBuilder build(graph, before, kOrigin);
+    Value* cast = build.Cast(shard, states_[bucket].parameter.type.dtype);
+    RETURN_IF_ERROR(build.status());
+    return cast;
+  }
+
   // Stage 2: `first` and `middle` reduce their own gradients into the shard.
   Status ScatterMicroBatches() {
     for (const char* name : {"first", "middle"}) {
@@ -170,17 +190,25 @@ class Sharder {
     }
     for (Bucket& bucket : buckets_) {  // `last` packs its own gradients, not totals
       Node* pack = bucket.reduce->input(0)->producer();
+      GraphBuilder build(updating_, pack, kOrigin);
       for (size_t i = 0; i < bucket.optimizers.size(); ++i) {
-        updating_.SetInput(pack, i, LocalGradient(updating_, *bucket.optimizers[i]));
+        Value* local = LocalGradient(build, *bucket.optimizers[i], pack->output(0)->type().dtype);
+        RETURN_IF_ERROR(build.status());
+        updating_.SetInput(pack, i, local);
       }
     }
     return OkStatus();
   }
 
+  // What the graph's own micro-batch gave.
   Value* LocalGradient(const Graph& graph, const Node& optimizer) const {
     Value* gradient = graph.FindRole("gradient/" + ParameterOf(program_, optimizer));
     CHECK_WITH(gradient != nullptr, optimizer.Describe());
     return gradient;
+  }
+
+  Value* LocalGradient(GraphBuilder& build, const Node& optimizer, DType dtype) const {
+    return GradientIn(build, ParameterOf(program_, optimizer), LocalGradient(build.graph(), optimizer), dtype);
   }
 
   Status ScatterMicroBatch(Graph& graph, const NodeOrder& order, size_t k) {
@@ -193,10 +221,17 @@ class Sharder {
       last = std::max(last, order.ReleaseOf(pack.inputs.back()));
     }
     Node* const before = order.Behind(last);
+    GraphBuilder build(graph, before, kOrigin);
+    for (size_t i = 0; i < pack.inputs.size(); ++i) {
+      pack.inputs[i] = LocalGradient(build, *bucket.optimizers[i], model->output(0)->type().dtype);
+    }
+    RETURN_IF_ERROR(build.status());
     ASSIGN_OR_RETURN(Node * packed, graph.Insert(before, std::move(pack)));
     ASSIGN_OR_RETURN(Value * shard, ReduceScatter(graph, before, packed->output(0), k));
+    // At the end: before, what reads the shard would wait for the collective.
+    ASSIGN_OR_RETURN(shard, InStateType(graph, nullptr, shard, k));
     Value* state = StateValue(graph, bucket.accumulator);
-    if (graph.name() != "first") {  // at the end: before, the sum would wait for the collective
+    if (graph.name() != "first") {
       ASSIGN_OR_RETURN(shard, AddShard(graph, nullptr, state, shard));
     }
     graph.SetUpdate(state, shard);
@@ -216,6 +251,7 @@ class Sharder {
     for (size_t k = 0; k < buckets_.size(); ++k) {
       Node* reduce = buckets_[k].reduce;
       ASSIGN_OR_RETURN(Value * shard, ReduceScatter(updating_, reduce, reduce->input(0), k));
+      ASSIGN_OR_RETURN(shard, InStateType(updating_, FindNode(updating_, "onnxtrain.SquaredNorm"), shard, k));
       if (scattered_accumulation_) {
         Value* state = StateValue(updating_, buckets_[k].accumulator);
         ASSIGN_OR_RETURN(shard, AddShard(updating_, FindNode(updating_, "onnxtrain.SquaredNorm"), state, shard));
@@ -309,9 +345,17 @@ class Sharder {
       }
       updating_.Erase(node);
     }
-    const std::vector<Node*> unpacks = bucket.reduce->output(0)->consumers();
-    for (Node* node : unpacks) updating_.Erase(node);
+    EraseReaders(bucket.reduce->output(0));
     updating_.Erase(bucket.reduce);
+  }
+
+  // The unpacking of the whole bucket, and the Cast in front of it.
+  void EraseReaders(const Value* value) {
+    const std::vector<Node*> readers = value->consumers();
+    for (Node* node : readers) {
+      if (node->op() == "Cast") EraseReaders(node->output(0));
+      updating_.Erase(node);
+    }
   }
 
   Program& program_;

@@ -26,6 +26,7 @@ StatusOr<PassPipeline> StandardPipeline(const PipelineOptions& options) {
   if (options.evaluation) pipeline.Add(AppendEvaluation(options.loss));
   pipeline.Add(SetMode(options.mode));
   pipeline.Add(AppendLoss(options.loss));
+  if (options.precision.compute != DType::kFloat) pipeline.Add(MixedPrecision(options.precision));
   pipeline.Add(BuildBackward(backward));
   pipeline.Add(FoldConstants({}));
   pipeline.Add(MergeEqualNodes());

@@ -7,6 +7,7 @@
 #include "passes/append_optimizer.h"
 #include "passes/bucket_gradients.h"
 #include "passes/build_backward.h"
+#include "passes/mixed_precision.h"
 #include "passes/set_mode.h"
 
 namespace onnxtrain {
@@ -18,6 +19,7 @@ struct PipelineOptions {
   BucketGradientsOptions buckets;
   int ranks = 1;
   int zero = 0;                      // ZeRO stage 0, 1, 2
+  MixedPrecisionOptions precision{DType::kFloat};
   int accumulation = 1;              // micro-batches a step
   bool evaluation = true;            // with an `eval` graph
   BackwardReport* report = nullptr;  // borrowed; may be null

@@ -113,6 +113,15 @@ Status FreeName(Graph& graph, std::string_view name) {
   return OkStatus();
 }
 
+Value* GradientIn(GraphBuilder& build, std::string_view parameter, Value* gradient, DType dtype) {
+  const Node* cast = gradient->producer();
+  const std::string role = "gradient/" + std::string(parameter);
+  const bool was_computed_so = cast != nullptr && cast->op() == "Cast" && cast->input(0)->type().dtype == dtype;
+  if (!was_computed_so || build.graph().FindRole(role) != gradient) return build.Cast(gradient, dtype);
+  build.graph().SetRole(role, cast->input(0));
+  return cast->input(0);
+}
+
 void EraseDeadNodes(Graph& graph) {
   std::unordered_set<const Value*> needed(graph.outputs().begin(), graph.outputs().end());
   for (const Value* state : graph.states()) needed.insert(state->update());

@@ -8,6 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "graph/graph_builder.h"
 #include "graph/program.h"
 
 namespace onnxtrain {
@@ -61,6 +62,11 @@ std::string UniqueStateName(const Program& program, std::string_view wanted);
 // Makes `name` free for an output of the graph: a node output that has it gets another name. Fails with InvalidModel
 // when it belongs to an input, state or constant.
 Status FreeName(Graph& graph, std::string_view name);
+
+// A gradient on its way to a bucket of `dtype`, cast where it must be. One that was computed in `dtype` and cast is taken
+// from before its Cast, and the role gradient/<parameter> with it, where it names the same value; the Cast may be left
+// without a reader.
+Value* GradientIn(GraphBuilder& build, std::string_view parameter, Value* gradient, DType dtype);
 
 // Takes out every node that neither an output nor an update of a state needs (collectives and operators with side
 // effects stay), then constants and states that nothing reads. Inputs stay. Roles of what is gone go with it.

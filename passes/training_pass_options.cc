@@ -11,6 +11,7 @@
 #include "passes/bucket_gradients.h"
 #include "passes/contribute_zero.h"
 #include "passes/insert_all_reduce.h"
+#include "passes/mixed_precision.h"
 #include "passes/set_mode.h"
 #include "passes/shard_optimizer.h"
 
@@ -67,6 +68,11 @@ std::unique_ptr<Pass> MakeAppendLoss(PassOptions& options) {
   AppendLossOptions chosen = LossOptions(options);
   chosen.evaluation = options.Flag("evaluation", false);
   return AppendLoss(chosen);
+}
+
+std::unique_ptr<Pass> MakeMixedPrecision(PassOptions& options) {
+  const std::string dtype = options.Choice("dtype", "bf16", {"f32", "bf16"});
+  return MixedPrecision({.compute = dtype == "f32" ? DType::kFloat : DType::kBfloat16});
 }
 
 LearningRateSchedule ScheduleOptions(PassOptions& options, double default_rate) {
@@ -131,6 +137,9 @@ std::unique_ptr<Pass> MakeBucketGradients(PassOptions& options) {
   chosen.cost.link_gbps = options.Number("link_gbps", chosen.cost.link_gbps);
   chosen.cost.link_latency_us = options.Number("link_latency_us", chosen.cost.link_latency_us);
   chosen.tolerance = options.Number("tolerance", chosen.tolerance);
+  chosen.sharded = options.Flag("sharded", false);
+  const std::string reduce = options.Choice("reduce_dtype", "f32", {"f32", "bf16"});
+  if (reduce == "bf16") chosen.reduce = DType::kBfloat16;
   return BucketGradients(chosen);
 }
 
@@ -141,6 +150,7 @@ void AddTrainingPasses(PassRegistry& registry) {
                 [](PassOptions& options) { return AppendEvaluation(LossOptions(options)); }});
   registry.Add({"set_mode", "bring Dropout and BatchNormalization into training or inference form", MakeSetMode});
   registry.Add({"append_loss", "append the loss and its weight", MakeAppendLoss});
+  registry.Add({"mixed_precision", "compute products and activations in 16 bits", MakeMixedPrecision});
   registry.Add({"append_optimizer", "append step control, learning rate and optimizer nodes", MakeAppendOptimizer});
   registry.Add({"accumulate_gradients", "split the step into micro-batches", [](PassOptions& options) {
                   return AccumulateGradients({.micro_batches = static_cast<int>(options.Int("accum", 1))});

@@ -8,7 +8,7 @@
 
 namespace onnxtrain {
 
-// set_mode, append_evaluation, append_loss, append_optimizer, accumulate_gradients, insert_all_reduce,
+// set_mode, append_evaluation, append_loss, mixed_precision, append_optimizer, accumulate_gradients, insert_all_reduce,
 // bucket_gradients, shard_optimizer, contribute_zero.
 void AddTrainingPasses(PassRegistry& registry);
 

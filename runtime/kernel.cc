@@ -14,13 +14,18 @@ std::vector<std::string> KernelRegistry::Ops() const {
   return ops;
 }
 
+const KernelFactory* KernelRegistry::Find(std::string_view op) const {
+  const auto found = factories_.find(op);
+  return found == factories_.end() ? nullptr : &found->second;
+}
+
 StatusOr<std::unique_ptr<Kernel>> KernelRegistry::Create(const KernelContext& context) const {
-  auto found = factories_.find(context.node.op());
-  if (found == factories_.end()) {
+  const KernelFactory* factory = Find(context.node.op());
+  if (factory == nullptr) {
     return InvalidModelError("no kernel of operator " + context.node.op() +
                              " on this device: " + context.node.Describe());
   }
-  return found->second(context);
+  return (*factory)(context);
 }
 
 Status UnsupportedTypes(const KernelContext& context) {

@@ -83,6 +83,8 @@ class KernelRegistry {
   // CHECKs that the op is new.
   void Add(std::string op, KernelFactory factory);
   bool Has(std::string_view op) const { return factories_.find(op) != factories_.end(); }
+  // Null when there is none.
+  const KernelFactory* Find(std::string_view op) const;
   std::vector<std::string> Ops() const;  // sorted
   // Fails with InvalidModel naming node, op and types when there is no kernel or it refuses the types.
   StatusOr<std::unique_ptr<Kernel>> Create(const KernelContext& context) const;

@@ -78,7 +78,8 @@ struct TrainingOptions {
   bool tf32 = false;            // factors of float products may be rounded to ten bits; --device cuda only
   std::string cache_folder;     // keeps the choices of algorithms from run to run; --device cuda only; empty: not kept
   std::string device = "cpu";   // "cuda": needs libonnxtrain_cuda.so (runtime/backend.h)
-  DType dtype = DType::kFloat;  // kFloat or kDouble
+  DType dtype = DType::kFloat;  // kFloat, kDouble, or kBfloat16 over float parameters (passes/mixed_precision.h)
+  DType reduce_dtype = DType::kFloat;  // of gradients between ranks: kFloat or kBfloat16
   uint64_t seed = 0;
   int threads = 0;              // compute threads of this process, shared by its ranks; 0: one per core
   int64_t memory_limit = 0;     // bytes per rank; 0: none

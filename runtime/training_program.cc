@@ -62,6 +62,8 @@ PipelineOptions PipelineOf(const TrainingOptions& options, const TrainingProgram
   pipeline.ranks = options.ranks;
   pipeline.zero = options.zero;
   pipeline.accumulation = options.accumulation;
+  if (options.dtype == DType::kBfloat16) pipeline.precision.compute = DType::kBfloat16;
+  pipeline.buckets.reduce = options.reduce_dtype;
   return pipeline;
 }
 

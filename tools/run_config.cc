@@ -63,6 +63,9 @@ void AddLoss(const TrainingOptions& t, Json& json) {
   json["untie"] = t.untie;
 }
 
+// As --dtype spells it.
+std::string_view PrecisionName(DType dtype) { return dtype == DType::kBfloat16 ? "bf16" : "f32"; }
+
 }  // namespace
 
 std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
@@ -81,8 +84,8 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["reduce"] = t.reduce_sum ? "sum" : "mean";
   json["timeout"] = t.timeout_seconds;
   json["threads"] = t.threads;
-  json["dtype"] = run.dtype;
-  json["reduce-dtype"] = run.reduce_dtype;
+  json["dtype"] = PrecisionName(t.dtype);
+  json["reduce-dtype"] = PrecisionName(t.reduce_dtype);
   json["recompute"] = run.recompute;
   json["device"] = t.device;
   json["cuda-graphs"] = t.cuda_graphs;

@@ -213,11 +213,23 @@ void AddBatchOptions(OptionSet& o, RunOptions& run) {
   });
 }
 
+// f16 needs a loss scale, which this build has not.
+Status SetPrecision(DType* dtype, const std::string& value) {
+  if (value != "f32" && value != "bf16") {
+    const std::string reason = value == "f16" ? "needs a loss scale, which this build has not" : "is no choice";
+    return UsageError("'" + value + "' " + reason + ": f32 or bf16");
+  }
+  *dtype = value == "f32" ? DType::kFloat : DType::kBfloat16;
+  return OkStatus();
+}
+
 void AddNumberOptions(OptionSet& o, RunOptions& run) {
   o.Section("Precision and memory");
-  o.Choice("dtype", &run.dtype, {"f32"}, "of weights and activations", {"bf16", "f16"});
-  AddRefused(o, "loss-scale", "of --dtype f16 and bf16", "dynamic|K");
-  o.Choice("reduce-dtype", &run.reduce_dtype, {"f32"}, "of gradients on the link", {"bf16", "f16"});
+  o.Custom("dtype", "f32|bf16", "of products and activations; parameters stay f32 (f32)",
+           [&run](const std::string& value) { return SetPrecision(&run.training.dtype, value); });
+  AddRefused(o, "loss-scale", "of --dtype f16", "dynamic|K");
+  o.Custom("reduce-dtype", "f32|bf16", "of gradients on the link (f32)",
+           [&run](const std::string& value) { return SetPrecision(&run.training.reduce_dtype, value); });
   o.Custom("recompute", "none", "what is computed again in backward", [&run](const std::string& value) -> Status {
     if (value != "none") return UsageError("'" + value + "' is not part of this build, which has none");
     run.recompute = value;

@@ -39,8 +39,6 @@ struct RunOptions {
   bool deterministic = false;  // every run is; the option is honoured by being true already
 
   // Numbers and machine, as written: values that change nothing in this build.
-  std::string dtype = "f32";
-  std::string reduce_dtype = "f32";
   std::string recompute = "none";
 
   // The run folder.

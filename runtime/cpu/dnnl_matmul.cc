@@ -8,7 +8,8 @@ namespace {
 
 using dnnl::memory;
 
-memory::desc Describe(const std::vector<int64_t>& batch, const MatrixLayout& layout, int64_t rows, int64_t columns) {
+memory::desc Describe(DType dtype, const std::vector<int64_t>& batch, const MatrixLayout& layout, int64_t rows,
+                      int64_t columns) {
   memory::dims dims, strides;
   for (size_t i = 0; i < batch.size(); ++i) {
     dims.push_back(layout.batch[i] == 0 ? 1 : batch[i]);
@@ -20,7 +21,7 @@ memory::desc Describe(const std::vector<int64_t>& batch, const MatrixLayout& lay
   }
   dims.insert(dims.end(), {rows, columns});
   strides.insert(strides.end(), {layout.row, layout.column});
-  return memory::desc(dims, memory::data_type::f32, strides);
+  return memory::desc(dims, dtype == DType::kFloat ? memory::data_type::f32 : memory::data_type::bf16, strides);
 }
 
 dnnl::primitive_attr AttributesOf(float alpha, bool accumulate) {
@@ -46,12 +47,13 @@ Status DnnlSgemm(const SgemmArguments& s) {
   return status == dnnl_success ? OkStatus() : DnnlError("multiply matrices", status);
 }
 
-StatusOr<std::unique_ptr<DnnlPrimitive>> CreateDnnlMatMul(const ProductShape& shape, float alpha, bool accumulate) {
+StatusOr<std::unique_ptr<DnnlPrimitive>> CreateDnnlMatMul(DType dtype, const ProductShape& shape, float alpha,
+                                                          bool accumulate) {
   try {
     const dnnl::engine engine(DnnlCpuEngine(), /*weak=*/true);
-    const memory::desc a = Describe(shape.batch, shape.a, shape.rows, shape.depth);
-    const memory::desc b = Describe(shape.batch, shape.b, shape.depth, shape.columns);
-    const memory::desc c = Describe(shape.batch, shape.c, shape.rows, shape.columns);
+    const memory::desc a = Describe(dtype, shape.batch, shape.a, shape.rows, shape.depth);
+    const memory::desc b = Describe(dtype, shape.batch, shape.b, shape.depth, shape.columns);
+    const memory::desc c = Describe(dtype, shape.batch, shape.c, shape.rows, shape.columns);
     const dnnl::primitive_attr attributes = AttributesOf(alpha, accumulate);
 #if DNNL_VERSION_MAJOR >= 3
     const dnnl::matmul::primitive_desc description(engine, a, b, c, attributes);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Matrix products of oneDNN in single precision.
+// Matrix products of oneDNN.
 #ifndef ONNXTRAIN_RUNTIME_CPU_DNNL_MATMUL_H_
 #define ONNXTRAIN_RUNTIME_CPU_DNNL_MATMUL_H_
 
@@ -29,8 +29,10 @@ struct SgemmArguments {
 };
 Status DnnlSgemm(const SgemmArguments& arguments);
 
-// The matmul primitive over a batch; run it with A, B, C. With `accumulate` it adds to C.
-StatusOr<std::unique_ptr<DnnlPrimitive>> CreateDnnlMatMul(const ProductShape& shape, float alpha, bool accumulate);
+// The matmul primitive over a batch of float or bfloat16 matrices; run it with A, B, C. With `accumulate` it adds to C.
+// Sums are in float.
+StatusOr<std::unique_ptr<DnnlPrimitive>> CreateDnnlMatMul(DType dtype, const ProductShape& shape, float alpha,
+                                                          bool accumulate);
 
 }  // namespace onnxtrain
 

@@ -204,14 +204,20 @@ bool PrimitiveIsFaster(const ProductShape& shape) {
   return shape.a.row == 1 && shape.a.column >= 1024 && shape.rows >= 1024 && shape.columns <= 512;
 }
 
+// Null where oneDNN has nothing but its reference code.
+std::unique_ptr<MatrixProduct> CreatePrimitive(DType dtype, const ProductShape& shape, double alpha, bool accumulate,
+                                               int threads) {
+  const ThreadTeam team(threads);
+  auto primitive = CreateDnnlMatMul(dtype, shape, static_cast<float>(alpha), accumulate);
+  if (!primitive.ok() || (*primitive)->implementation().find("ref") != std::string::npos) return nullptr;
+  return std::make_unique<DnnlProduct>(std::move(*primitive), threads);
+}
+
 Made CreateFloat(const ProductShape& shape, double alpha, bool accumulate, int threads) {
   if (!kUseDnnl) return Made(std::make_unique<PlainProduct<float>>(shape, alpha, accumulate, threads));
   if (!shape.batch.empty() || PrimitiveIsFaster(shape)) {
-    const ThreadTeam team(threads);
-    auto primitive = CreateDnnlMatMul(shape, static_cast<float>(alpha), accumulate);
-    if (primitive.ok() && (*primitive)->implementation().find("ref") == std::string::npos) {
-      return Made(std::make_unique<DnnlProduct>(std::move(*primitive), threads));
-    }
+    auto primitive = CreatePrimitive(DType::kFloat, shape, alpha, accumulate, threads);
+    if (primitive != nullptr) return primitive;
   }
   const auto a = StoredAs(shape.a, shape.rows, shape.depth);
   const auto b = StoredAs(shape.b, shape.depth, shape.columns);
@@ -222,29 +228,36 @@ Made CreateFloat(const ProductShape& shape, double alpha, bool accumulate, int t
   return Made(std::make_unique<PlainProduct<float>>(shape, alpha, accumulate, threads));
 }
 
-Made CreateFor(bool single, const ProductShape& shape, double alpha, bool accumulate, int threads) {
-  if (single) return CreateFloat(shape, alpha, accumulate, threads);
+Made CreateBfloat16(const ProductShape& shape, double alpha, bool accumulate, int threads) {
+  auto primitive = kUseDnnl ? CreatePrimitive(DType::kBfloat16, shape, alpha, accumulate, threads) : nullptr;
+  if (primitive != nullptr) return primitive;
+  return InvalidModelError("this processor has no matrix products of bfloat16");
+}
+
+Made CreateFor(DType dtype, const ProductShape& shape, double alpha, bool accumulate, int threads) {
+  if (dtype == DType::kFloat) return CreateFloat(shape, alpha, accumulate, threads);
+  if (dtype == DType::kBfloat16) return CreateBfloat16(shape, alpha, accumulate, threads);
   return Made(std::make_unique<PlainProduct<double>>(shape, alpha, accumulate, threads));
 }
 
 }  // namespace
 
 Made MatrixProduct::Create(DType dtype, ProductShape shape, double alpha, bool accumulate, int threads) {
-  const bool single = dtype == DType::kFloat;
-  if (!single && dtype != DType::kDouble) {
-    return InvalidModelError("matrix products serve float and double, not " + std::string(NameOf(dtype)));
+  if (dtype != DType::kFloat && dtype != DType::kDouble && dtype != DType::kBfloat16) {
+    return InvalidModelError("matrix products serve float, double and bfloat16, not " + std::string(NameOf(dtype)));
   }
   if (shape.rows * shape.columns * BatchSize(shape) == 0 || (shape.depth == 0 && accumulate)) {
     return Made(std::make_unique<NothingToDo>());
   }
   shape = Simplified(std::move(shape));
   if (shape.depth == 0) {
-    if (single) return Made(std::make_unique<ZeroProduct<float>>(shape));
-    return Made(std::make_unique<ZeroProduct<double>>(shape));
+    if (dtype == DType::kFloat) return Made(std::make_unique<ZeroProduct<float>>(shape));
+    if (dtype == DType::kDouble) return Made(std::make_unique<ZeroProduct<double>>(shape));
+    return Made(std::make_unique<ZeroProduct<uint16_t>>(shape));
   }
   const bool swapped = shape.c.column != 1 && shape.columns != 1 && (shape.c.row == 1 || shape.rows == 1);
   if (swapped) SwapOperands(shape);
-  ASSIGN_OR_RETURN(auto product, CreateFor(single, shape, alpha, accumulate, threads));
+  ASSIGN_OR_RETURN(auto product, CreateFor(dtype, shape, alpha, accumulate, threads));
   if (swapped) product = std::make_unique<SwappedProduct>(std::move(product));
   return product;
 }

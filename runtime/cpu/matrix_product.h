@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A product of matrices, or of a batch of them, in float or double: the geometry is fixed at creation, and with it the
+// A product of matrices, or of a batch of them, in float, double or bfloat16: the geometry is fixed at creation, and with it the
 // code that runs it (dnnl_sgemm, oneDNN's batched primitive, or own loops).
 #ifndef ONNXTRAIN_RUNTIME_CPU_MATRIX_PRODUCT_H_
 #define ONNXTRAIN_RUNTIME_CPU_MATRIX_PRODUCT_H_
@@ -16,7 +16,8 @@ namespace onnxtrain {
 
 class MatrixProduct {
  public:
-  // C = alpha A B, or with `accumulate` C += alpha A B. Serves float and double.
+  // C = alpha A B, or with `accumulate` C += alpha A B. Serves float and double, and bfloat16 where the processor has
+  // instructions for it; refuses others with InvalidModel.
   static StatusOr<std::unique_ptr<MatrixProduct>> Create(DType dtype, ProductShape shape, double alpha, bool accumulate,
                                                          int threads);
   virtual ~MatrixProduct() = default;

@@ -177,7 +177,7 @@ std::vector<ReferenceRun> LoadReferenceCase(const std::string& name) {
 std::string Cut::ToString() const {
   return std::to_string(ranks) + " ranks, ZeRO-" + std::to_string(zero) + ", " + std::to_string(accumulation) +
          " micro-batches, bucket " + (bucket_mb ? std::to_string(*bucket_mb) : "planned") +
-         (overlap ? "" : ", no overlap");
+         (overlap ? "" : ", no overlap") + (reduce_dtype == DType::kFloat ? "" : ", reduced in 16 bits");
 }
 
 RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype) {
@@ -197,6 +197,7 @@ RunResult TrainCase(const ReferenceRun& reference, const Cut& cut, DType dtype,
   training.device = cut.device;
   training.cuda_graphs = cut.cuda_graphs;
   training.dtype = dtype;
+  training.reduce_dtype = cut.reduce_dtype;
   training.threads = 2;
   training.batch_size = reference.global_batch / cut.ranks / cut.accumulation;
   training.max_steps = reference.steps;

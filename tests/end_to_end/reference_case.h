@@ -55,6 +55,7 @@ struct Cut {
   bool overlap = true;
   std::string device = "cpu";
   bool cuda_graphs = false;
+  DType reduce_dtype = DType::kFloat;
   std::string ToString() const;
 };
 

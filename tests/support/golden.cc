@@ -26,6 +26,7 @@ constexpr std::string_view kError = ".error.txt";
 constexpr std::string_view kRefuses = "refuses_";
 constexpr std::string_view kPassLine = "# pass:";
 constexpr std::string_view kNotRun = "# not run:";
+constexpr std::string_view kTolerance = "# tolerance:";
 constexpr uint64_t kSeed = 7;
 
 std::string ReadFile(const std::string& path) {
@@ -155,7 +156,7 @@ int ExpectCommonNear(const NamedTensors& before, const NamedTensors& after, doub
 // differ, and roles and outputs are compared.
 bool Extends(std::string_view pass) {
   return pass == "set_mode" || pass == "append_loss" || pass == "build_backward" || pass == "append_optimizer" ||
-         pass == "append_evaluation";
+         pass == "append_evaluation" || pass == "mixed_precision";
 }
 
 void ExpectIdenticalTensors(const NamedTensors& planned, const NamedTensors& interpreted, const std::string& what) {
@@ -180,7 +181,7 @@ void ExpectPlannedRunAgrees(const Program& program, const NamedTensors& initial,
   }
 }
 
-void ExpectSameMeaning(const GoldenCase& golden, const Program& before, const Program& after) {
+void ExpectSameMeaning(const GoldenCase& golden, const Program& before, const Program& after, double near) {
   const bool spreads = before.world_size != after.world_size || before.accumulation != after.accumulation;
   const RunOptions options{.same_slices = spreads, .steps = Extends(golden.pass) ? 1 : 2};
   NamedTensors initial = SeededState(before, kSeed);
@@ -190,7 +191,6 @@ void ExpectSameMeaning(const GoldenCase& golden, const Program& before, const Pr
   ASSERT_TRUE(is.ok()) << "after: " << is.status().message();
   const std::set<std::string> by_micro_batch =
       before.accumulation == after.accumulation ? std::set<std::string>() : BufferNames(before);
-  const double near = Tolerance(before);
   int compared = ExpectCommonNear(was->eval, is->eval, near, "eval output");
   const size_t ranks = spreads ? std::min<size_t>(1, was->outputs.size()) : was->outputs.size();
   const bool replaces_outputs = golden.pass == "append_optimizer";
@@ -282,7 +282,9 @@ void CheckGolden(const GoldenCase& golden) {
   ExpectFile(stem + std::string(kAfter), text);
   ExpectRoundTrip(TextOf(*before));
   ExpectRoundTrip(text);
-  if (LineAfter(source, kNotRun).empty()) ExpectSameMeaning(golden, *before, after);
+  const std::string stated = LineAfter(source, kTolerance);
+  const double near = stated.empty() ? Tolerance(*before) : std::strtod(stated.c_str(), nullptr);
+  if (LineAfter(source, kNotRun).empty()) ExpectSameMeaning(golden, *before, after, near);
   ExpectFixedPoint(*pipeline, after);
 }
 

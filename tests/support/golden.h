@@ -13,7 +13,8 @@
 //      roles on world_size ranks. Where the pass itself spreads the step over ranks or micro-batches, every slice is
 //      fed the same data, so that the mean over the global batch stays what it was. The program after is run twice, by
 //      an interpreter in lock-step and as a session does it, planned, proved and on rank threads, to the same bits. A
-//      line "# not run: <reason>" leaves this demand out.
+//      line "# not run: <reason>" leaves this demand out; "# tolerance: 0.02" says how near the numbers must be where the
+//      pass changes their precision.
 #ifndef ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
 #define ONNXTRAIN_TESTS_SUPPORT_GOLDEN_H_
 

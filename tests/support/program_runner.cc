@@ -48,7 +48,20 @@ void Combine(Tensor& total, const Tensor& part, bool max) {
   for (size_t i = 0; i < to.size(); ++i) to[i] = max ? std::max(to[i], from[i]) : to[i] + from[i];
 }
 
+StatusOr<Tensor> Reduce(const std::vector<const Tensor*>& parts, const std::string& op);
+
+// Sums in float, rounded once.
+StatusOr<Tensor> ReduceHalves(const std::vector<const Tensor*>& parts, const std::string& op) {
+  std::vector<Tensor> wide;
+  for (const Tensor* part : parts) wide.push_back(part->CastTo(DType::kFloat));
+  std::vector<const Tensor*> pointers;
+  for (const Tensor& tensor : wide) pointers.push_back(&tensor);
+  ASSIGN_OR_RETURN(const Tensor total, Reduce(pointers, op));
+  return total.CastTo(parts[0]->dtype());
+}
+
 StatusOr<Tensor> Reduce(const std::vector<const Tensor*>& parts, const std::string& op) {
+  if (parts[0]->dtype() == DType::kBfloat16) return ReduceHalves(parts, op);
   Tensor total = *parts[0];
   for (size_t r = 1; r < parts.size(); ++r) {
     if (total.dtype() == DType::kFloat) {

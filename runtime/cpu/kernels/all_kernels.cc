@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runtime/cpu/kernels/all_kernels.h"
 
+#include "runtime/cpu/widened_kernel.h"
+
 namespace onnxtrain {
 
-void AddAllKernels(KernelRegistry& registry) {
+namespace {
+
+void AddNativeKernels(KernelRegistry& registry) {
   AddActivationKernels(registry);
   AddCastKernels(registry);
   AddCollectiveKernels(registry);
@@ -28,6 +32,14 @@ void AddAllKernels(KernelRegistry& registry) {
   AddSoftmaxKernels(registry);
   AddSortKernels(registry);
   AddTransposeKernels(registry);
+}
+
+}  // namespace
+
+void AddAllKernels(KernelRegistry& registry) {
+  KernelRegistry native;
+  AddNativeKernels(native);
+  for (const std::string& op : native.Ops()) registry.Add(op, ServeHalfTypes(*native.Find(op)));
 }
 
 }  // namespace onnxtrain

@@ -44,7 +44,7 @@ class BiasFill {
       std::memcpy(to, from, columns_ * sizeof(T));
       return;
     }
-    for (int64_t j = 0; j < columns_; ++j) to[j * c_.column] = beta_ * from[j * bias_.column];
+    for (int64_t j = 0; j < columns_; ++j) to[j * c_.column] = static_cast<T>(beta_ * from[j * bias_.column]);
   }
 
   const int64_t rows_;
@@ -75,6 +75,7 @@ class ProductKernel : public Kernel {
 template <typename T>
 StatusOr<std::unique_ptr<Kernel>> MakeProduct(const KernelContext& context, const ProductNode& node) {
   const bool biased = node.bias.has_value();
+  if (std::is_same_v<T, uint16_t> && biased && node.bias->beta != 1) return UnsupportedTypes(context);
   ASSIGN_OR_RETURN(auto product, MatrixProduct::Create(context.output_type(0).dtype, node.shape, node.alpha, biased,
                                                        context.threads));
   std::unique_ptr<BiasFill<T>> fill;
@@ -89,6 +90,8 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context) {
       return MakeProduct<float>(context, node);
     case DType::kDouble:
       return MakeProduct<double>(context, node);
+    case DType::kBfloat16:
+      return MakeProduct<uint16_t>(context, node);  // elements are only copied here: beta is 1
     default:
       return UnsupportedTypes(context);
   }
