@@ -3,6 +3,7 @@
 #include <cuda_runtime_api.h>
 
 #include "cuda_ops/kernels/collective_progress.h"
+#include "tests/simulated_cuda/kept.h"
 
 namespace onnxtrain {
 namespace {
@@ -14,7 +15,7 @@ struct Mark {
 };
 
 void Run(void* pointer) {
-  const Mark& mark = *static_cast<const Mark*>(pointer);  // kept: a graph may run it again
+  const Mark& mark = *static_cast<const Mark*>(pointer);
   if (mark.call == 0) {
     __atomic_store_n(&mark.page->completed, ++mark.counters->completed, __ATOMIC_RELEASE);
     return;
@@ -24,14 +25,17 @@ void Run(void* pointer) {
   __atomic_store_n(&mark.page->started, number, __ATOMIC_RELEASE);
 }
 
+// A graph may run it again.
+Mark* Kept(const Mark& mark) { return simulated_cuda::Keep(new Mark(mark)); }
+
 }  // namespace
 
 int MarkCollectiveStarted(ProgressCounters* counters, ProgressPage* page, uint64_t call, CUstream_st* stream) {
-  return cudaLaunchHostFunc(stream, Run, new Mark{counters, page, call});
+  return cudaLaunchHostFunc(stream, Run, Kept({counters, page, call}));
 }
 
 int MarkCollectiveCompleted(ProgressCounters* counters, ProgressPage* page, CUstream_st* stream) {
-  return cudaLaunchHostFunc(stream, Run, new Mark{counters, page, 0});
+  return cudaLaunchHostFunc(stream, Run, Kept({counters, page, 0}));
 }
 
 }  // namespace onnxtrain

@@ -11,6 +11,7 @@
 #include "graph/digest.h"
 #include "tests/simulated_cuda/cublaslt_control.h"
 #include "tests/simulated_cuda/cublaslt_state.h"
+#include "tests/simulated_cuda/kept.h"
 
 namespace simulated_cublaslt {
 namespace {
@@ -201,7 +202,8 @@ cublasStatus_t Enqueue(const Product& product, cudaStream_t stream) {
   if (cudaLaunchHostFunc(stream, once ? RunOnce : RunAgain, owned.get()) != cudaSuccess) {
     return CUBLAS_STATUS_EXECUTION_FAILED;
   }
-  (void)owned.release();  // the stream's, or for as long as the graph may be replayed
+  Product* const queued = owned.release();  // RunOnce deletes it
+  if (!once) simulated_cuda::Keep(queued);
   return CUBLAS_STATUS_SUCCESS;
 }
 

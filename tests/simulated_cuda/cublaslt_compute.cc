@@ -127,7 +127,7 @@ size_t ExtentOf(const Matrix& matrix) {
 }
 
 void Run(const Product& product) {
-  std::memset(product.workspace, 0xff, product.workspace_bytes);
+  if (product.workspace_bytes > 0) std::memset(product.workspace, 0xff, product.workspace_bytes);
   if (product.operation.compute == CUBLAS_COMPUTE_64F) {
     RunIn<double>(product);
   } else {

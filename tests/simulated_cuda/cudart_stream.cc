@@ -8,6 +8,7 @@
 #include <memory>
 
 #include "tests/simulated_cuda/cudart_state.h"
+#include "tests/simulated_cuda/kept.h"
 
 namespace simulated_cuda {
 namespace {
@@ -302,7 +303,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 // CUDA lets pending work finish with an event that is destroyed; here the event itself stays.
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
   SIMULATED_CUDA_ENTER();
-  return event == nullptr ? Return(cudaErrorInvalidResourceHandle) : cudaSuccess;
+  if (event == nullptr) return Return(cudaErrorInvalidResourceHandle);
+  simulated_cuda::Keep(event);
+  return cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {
@@ -397,7 +400,8 @@ cudaError_t cudaStreamEndCapture(cudaStream_t stream, cudaGraph_t* graph) {
     streams().recording.erase(std::this_thread::get_id());
   }
   *graph = error == cudaSuccess ? capture->graph : nullptr;
-  return Return(error);  // the capture stays for the events that name it
+  simulated_cuda::Keep(capture);  // events name it
+  return Return(error);
 }
 
 cudaError_t cudaGraphInstantiate(cudaGraphExec_t* executable, cudaGraph_t graph, unsigned long long) {

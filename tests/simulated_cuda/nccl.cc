@@ -235,7 +235,8 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
     return Refuse(ncclInvalidUsage, where + "the simulation needs a config with blocking = 0");
   }
   if (ranks < 1 || rank < 0 || rank >= ranks) return Refuse(ncclInvalidArgument, where + "no such rank");
-  auto* self = new ncclComm;
+  auto owned = std::make_unique<ncclComm>();
+  ncclComm* const self = owned.get();
   self->rank = rank;
   if (cudaGetDevice(&self->device) != cudaSuccess) return Refuse(ncclUnhandledCudaError, where + "no device");
   Id key;
@@ -245,7 +246,7 @@ ncclResult_t ncclCommInitRankConfig(ncclComm_t* communicator, int ranks, ncclUni
     const auto found = world().cliques.find(key);
     if (found == world().cliques.end()) return Refuse(ncclRemoteError, where + "an id of another process");
     self->clique = found->second.get();
-    world().communicators.insert(self);
+    world().communicators.insert(owned.release());
     const std::lock_guard<std::mutex> clique_lock(self->clique->mutex);
     if (self->clique->members.empty()) self->clique->members.resize(static_cast<size_t>(ranks));
     if (self->clique->size() != ranks) self->clique->Fail(where + "ranks disagree about the size of the world");
