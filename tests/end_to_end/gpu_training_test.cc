@@ -76,6 +76,31 @@ TEST_F(OnGpus, SlowGptTiny) {
   ExpectCuts("gpt_tiny", {OnCuda({4, 0, 1, {}}), OnCuda({4, 1, 1, {}}), OnCuda({4, 2, 1, {}}, true)});
 }
 
+// Products and activations in bfloat16, gathers and reductions too: near the float losses of the reference, and the bits
+// of the eager run where the step is a graph.
+void ExpectHalfNearFloat(const std::string& name, const std::vector<Cut>& cuts, double tolerance) {
+  const std::vector<ReferenceRun> runs = LoadReferenceCase(name);
+  if (runs.empty()) GTEST_SKIP() << "reference model " << name << " is not here";
+  const ReferenceRun& run = runs.front();
+  const Tensor& losses = run.reference.at("loss");
+  for (Cut cut : cuts) {
+    SCOPED_TRACE(cut.ToString());
+    cut.device = "cuda";
+    cut.reduce_dtype = DType::kBfloat16;
+    const RunResult result = TrainCase(run, cut, DType::kBfloat16);
+    ASSERT_EQ(static_cast<int64_t>(result.steps.size()), run.steps);
+    for (size_t k = 0; k < result.steps.size(); ++k) {
+      const double expected = losses.DoubleAt(static_cast<int64_t>(k));
+      EXPECT_NEAR(result.steps[k].loss, expected, tolerance * std::max(1.0, expected)) << "step " << k;
+    }
+  }
+}
+
+TEST_F(OnGpus, HalfPrecisionStaysNearItsFloatLosses) {
+  ExpectHalfNearFloat("regression_mlp", {{1, 0, 1, {}}, {2, 2, 2, kOneByte}}, 5e-2);
+}
+TEST_F(OnGpus, SlowGptInHalfPrecision) { ExpectHalfNearFloat("gpt_tiny", {{1, 0, 1, {}}, {2, 2, 2, {}}}, 1e-2); }
+
 void ExpectSameBits(const RunResult& a, const RunResult& b) {
   ASSERT_EQ(a.steps.size(), b.steps.size());
   for (size_t k = 0; k < a.steps.size(); ++k) EXPECT_EQ(a.steps[k].loss, b.steps[k].loss) << "step " << k;
