@@ -46,10 +46,16 @@ std::string Pointed(int64_t index, const Shape& shape) {
   return "[" + text + "]";
 }
 
-bool Close(double found, double expected) {
+// Of 16 bits a unit in the last place is 2^-7 or 2^-10 of the value at most, and two right evaluations that round
+// inside may be one or two apart.
+double RelativeTolerance(DType dtype) {
+  return dtype == DType::kBfloat16 ? 0x1p-6 : dtype == DType::kFloat16 ? 0x1p-9 : kRelative;
+}
+
+bool Close(double found, double expected, double relative) {
   if (std::isnan(expected) || std::isnan(found)) return std::isnan(expected) && std::isnan(found);
   if (std::isinf(expected) || std::isinf(found)) return found == expected;
-  return std::abs(found - expected) <= kAbsolute + kRelative * std::abs(expected);
+  return std::abs(found - expected) <= kAbsolute + relative * std::abs(expected);
 }
 
 Status Compare(const std::string& name, const Tensor& found, const Tensor& expected) {
@@ -58,7 +64,7 @@ Status Compare(const std::string& name, const Tensor& found, const Tensor& expec
                             ToString(expected.type()));
   }
   for (int64_t i = 0; i < expected.elements(); ++i) {
-    if (Close(found.DoubleAt(i), expected.DoubleAt(i))) continue;
+    if (Close(found.DoubleAt(i), expected.DoubleAt(i), RelativeTolerance(expected.dtype()))) continue;
     char numbers[64];
     std::snprintf(numbers, sizeof(numbers), "%.9g, expected %.9g", found.DoubleAt(i), expected.DoubleAt(i));
     return InvalidDataError("output '" + name + "'" + Pointed(i, expected.shape()) + " is " + numbers);

@@ -302,10 +302,9 @@ cudaError_t cudaEventCreateWithFlags(cudaEvent_t* event, unsigned int) {
 
 // CUDA lets pending work finish with an event that is destroyed; here the event itself stays.
 cudaError_t cudaEventDestroy(cudaEvent_t event) {
+  if (event != nullptr) simulated_cuda::Keep(event);  // it is gone even when the call fails
   SIMULATED_CUDA_ENTER();
-  if (event == nullptr) return Return(cudaErrorInvalidResourceHandle);
-  simulated_cuda::Keep(event);
-  return cudaSuccess;
+  return event == nullptr ? Return(cudaErrorInvalidResourceHandle) : cudaSuccess;
 }
 
 cudaError_t cudaEventRecord(cudaEvent_t event, cudaStream_t stream) {

@@ -138,7 +138,10 @@ ncclResult_t Enqueue(std::unique_lock<std::mutex>& lock, ncclComm& self, const C
   const bool first = self.issued == 1;
   if (first) self.connecting = 2;
   lock.unlock();
-  if (cudaLaunchHostFunc(stream, Run, raw) != cudaSuccess) return Refuse(ncclUnhandledCudaError, "cudaLaunchHostFunc");
+  if (cudaLaunchHostFunc(stream, Run, raw) != cudaSuccess) {
+    if (!call.captured) delete raw;
+    return Refuse(ncclUnhandledCudaError, "cudaLaunchHostFunc");
+  }
   return first ? ncclInProgress : ncclSuccess;
 }
 
