@@ -15,6 +15,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddComparisonOps(registry, context);
   AddElementwiseOps(registry, context);
   AddGatherOps(registry, context);
+  AddGroupNormalizationOps(registry, context);
   AddLossOps(registry, context);
   AddMatMulOps(registry, context);
   AddMathFunctionOps(registry, context);

@@ -20,6 +20,7 @@ void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
 void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
 void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);
 void AddGatherOps(KernelRegistry& registry, const CudaContext& context);
+void AddGroupNormalizationOps(KernelRegistry& registry, const CudaContext& context);
 void AddLossOps(KernelRegistry& registry, const CudaContext& context);
 void AddMatMulOps(KernelRegistry& registry, const CudaContext& context);
 void AddMathFunctionOps(KernelRegistry& registry, const CudaContext& context);

@@ -376,6 +376,7 @@ std::vector<ParityCase> AllParityCases() {
   AddRows(cases);
   AddProducts(cases);
   AddImages(cases);
+  AddImageParityCases(cases);
   AddLosses(cases);
   AddGathers(cases);
   AddStep(cases);

@@ -19,6 +19,9 @@ struct ParityCase {
   double tolerance = 2e-6;  // of float, relative to the larger of 1 and the value
 };
 
+// Normalization of groups, pools of means, interpolation: what networks of images have beside convolutions.
+void AddImageParityCases(std::vector<ParityCase>& cases);
+
 std::vector<ParityCase> AllParityCases();
 
 }  // namespace onnxtrain

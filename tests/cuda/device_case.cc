@@ -105,6 +105,7 @@ std::string Disagreement(const CaseResult& result) {
 DeviceCases AllDeviceCases() {
   DeviceCases cases;
   AddElementwiseCases(cases);
+  AddGroupNormalizationCases(cases);
   AddRowCases(cases);
   AddStepCases(cases);
   AddWindowCases(cases);

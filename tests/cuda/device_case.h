@@ -59,6 +59,7 @@ struct DeviceCase {
 using DeviceCases = std::vector<DeviceCase>;
 
 void AddElementwiseCases(DeviceCases& cases);
+void AddGroupNormalizationCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddStepCases(DeviceCases& cases);
 void AddWindowCases(DeviceCases& cases);
