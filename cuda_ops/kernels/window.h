@@ -22,6 +22,17 @@ struct WindowAxis {
   ONNXTRAIN_HOST_DEVICE inline int32_t At(int32_t position, int32_t offset) const {
     return position * stride - pad + offset * dilation;
   }
+  // Offsets of the window of an output from the begin of the input on, and before `end`: First <= offset < Last.
+  ONNXTRAIN_HOST_DEVICE inline int32_t First(int32_t position) const {
+    const int32_t start = At(position, 0);
+    return start >= 0 ? 0 : (dilation - 1 - start) / dilation;
+  }
+  ONNXTRAIN_HOST_DEVICE inline int32_t Last(int32_t position, int32_t end) const {
+    const int32_t room = end - At(position, 0);
+    if (room <= 0) return 0;
+    const int32_t reached = (room + dilation - 1) / dilation;
+    return reached < kernel ? reached : kernel;
+  }
   // The output whose window has `offset` over an input, or -1.
   ONNXTRAIN_HOST_DEVICE inline int32_t OutputAt(int32_t input_position, int32_t offset) const {
     const int32_t distance = input_position + pad - offset * dilation;

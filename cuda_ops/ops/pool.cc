@@ -48,6 +48,50 @@ StatusOr<std::unique_ptr<Kernel>> MakeMaxPoolGrad(const KernelContext& context) 
   });
 }
 
+CountedPositions CountedOf(const Window& window, const DeviceWindow& device, bool padding) {
+  CountedPositions counted{padding, device.depth.input, device.height.input, device.width.input};
+  int32_t* const ends[] = {&counted.depth, &counted.height, &counted.width};
+  for (size_t i = 0; padding && i < window.axes(); ++i) {
+    *ends[3 - window.axes() + i] += static_cast<int32_t>(window.pads_end[i]);
+  }
+  return counted;
+}
+
+StatusOr<AveragePoolArguments> AverageConstants(const KernelContext& context, const TensorType& x,
+                                                const TensorType& y) {
+  ASSIGN_OR_RETURN(const PoolArguments pool, Constants(context, x, y));
+  const Attributes& attributes = context.node.attributes();
+  ASSIGN_OR_RETURN(const Window window, WindowOf(attributes, SpatialOf(x.shape), attributes.Ints("kernel_shape")));
+  AveragePoolArguments a;
+  a.planes = pool.planes;
+  a.window = pool.window;
+  a.dtype = pool.dtype;
+  a.counted = CountedOf(window, pool.window, attributes.Int("count_include_pad", 0) != 0);
+  return a;
+}
+
+using AveragePoolLauncher = cudaError_t (*)(const AveragePoolArguments&, cudaStream_t);
+
+// x -> y, or dy -> dx with the types of x and y that belong to it
+StatusOr<std::unique_ptr<Kernel>> MakeAverage(const KernelContext& context, const TensorType& x, const TensorType& y,
+                                              AveragePoolLauncher launcher) {
+  ASSIGN_OR_RETURN(const AveragePoolArguments constants, AverageConstants(context, x, y));
+  return MakeLaunchKernel(context, [constants, launcher](const LaunchArgs& args, cudaStream_t stream) {
+    AveragePoolArguments a = constants;
+    a.from = args.inputs[0];
+    a.to = args.outputs[0];
+    return launcher(a, stream);
+  });
+}
+
+StatusOr<std::unique_ptr<Kernel>> MakeAveragePool(const KernelContext& context) {
+  return MakeAverage(context, context.input_type(0), context.output_type(0), LaunchAveragePool);
+}
+
+StatusOr<std::unique_ptr<Kernel>> MakeAveragePoolGrad(const KernelContext& context) {
+  return MakeAverage(context, context.output_type(0), context.input_type(0), LaunchAveragePoolGradient);
+}
+
 // The mean of every plane.
 StatusOr<std::unique_ptr<Kernel>> MakeGlobal(const KernelContext& context, ReduceFunction function) {
   const TensorType& x = context.input_type(0);
@@ -74,6 +118,8 @@ StatusOr<std::unique_ptr<Kernel>> MakeGlobal(const KernelContext& context, Reduc
 void AddPoolOps(KernelRegistry& registry, const CudaContext&) {
   registry.Add("MaxPool", MakeMaxPool);
   registry.Add("onnxtrain.MaxPoolGrad", MakeMaxPoolGrad);
+  registry.Add("AveragePool", MakeAveragePool);
+  registry.Add("onnxtrain.AveragePoolGrad", MakeAveragePoolGrad);
   registry.Add("GlobalAveragePool", [](const KernelContext& c) { return MakeGlobal(c, ReduceFunction::kMean); });
   registry.Add("GlobalMaxPool", [](const KernelContext& c) { return MakeGlobal(c, ReduceFunction::kMax); });
 }

@@ -15,8 +15,9 @@ inline Status CheckWindowFits(const Window& window, const Shape& input, const Sh
   bool fits = ElementsOf(input) < kMost && ElementsOf(output) < kMost;
   for (size_t i = 0; i < window.axes(); ++i) {
     fits = fits && window.kernel[i] < kMost && window.strides[i] < kMost && window.dilations[i] < kMost &&
-           window.pads_begin[i] < kMost && window.dilations[i] * (window.kernel[i] - 1) < kMost &&
-           window.strides[i] * output[i] < kMost;
+           window.pads_begin[i] < kMost && window.pads_end[i] < kMost &&
+           input[i] + window.pads_begin[i] + window.pads_end[i] < kMost &&
+           window.dilations[i] * (window.kernel[i] - 1) < kMost && window.strides[i] * output[i] < kMost;
   }
   if (fits) return OkStatus();
   return InvalidModelError("the CUDA kernels walk planes of less than 2^30 elements, their windows included");

@@ -38,8 +38,38 @@ void AddGroupNormalizations(Cases& cases) {
   }
 }
 
+void AddAveragePools(Cases& cases) {
+  using Ints = std::vector<int64_t>;
+  struct Geometry {
+    Shape x, y;
+    Attributes window;
+  };
+  const Ints three{3, 2};
+  for (const Geometry& g : std::vector<Geometry>{
+           {{2, 3, 7, 8}, {2, 3, 3, 4}, {{"kernel_shape", Ints{2, 2}}, {"strides", Ints{2, 2}}}},
+           {{2, 3, 7, 8}, {2, 3, 7, 4}, {{"kernel_shape", three}, {"pads", Ints{1, 0, 1, 1}}, {"strides", Ints{1, 2}}}},
+           {{1, 2, 9, 8},
+            {1, 2, 6, 6},
+            {{"kernel_shape", three}, {"pads", Ints{1, 0, 0, 0}}, {"dilations", Ints{2, 2}}}},
+           {{3, 1, 9}, {3, 1, 5}, {{"kernel_shape", Ints{2}}, {"strides", Ints{2}}, {"ceil_mode", int64_t{1}}}},
+           {{1, 2, 3, 4, 5}, {1, 2, 4, 2, 3}, {{"kernel_shape", Ints{2, 3, 3}}, {"pads", Ints{1, 0, 0, 1, 0, 0}}}}}) {
+    for (const int64_t count_padding : {0, 1}) {
+      Attributes attributes = g.window;
+      attributes.Set("count_include_pad", count_padding);
+      cases.push_back({"AveragePool", {Fed(Floats(g.x))}, attributes, 1, false, 4e-6});
+      Attributes gradient = attributes;
+      gradient.Erase("ceil_mode");
+      gradient.Set("input_shape", Ints(g.x));
+      cases.push_back({"onnxtrain.AveragePoolGrad", {Fed(Floats(g.y))}, gradient, 1, false, 4e-6});
+    }
+  }
+}
+
 }  // namespace
 
-void AddImageParityCases(std::vector<ParityCase>& cases) { AddGroupNormalizations(cases); }
+void AddImageParityCases(std::vector<ParityCase>& cases) {
+  AddGroupNormalizations(cases);
+  AddAveragePools(cases);
+}
 
 }  // namespace onnxtrain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a CNN needs beside products: columns of convolutions, max pooling, batch normalization; Clip.
+// What a CNN needs beside products: columns of convolutions, pooling, batch normalization; Clip.
 #include <algorithm>
 #include <cmath>
 
@@ -99,6 +99,43 @@ CaseResult RunMaxPool(DType dtype, int kind) {
   }
   for (size_t i = 0; i < at.size(); ++i) dx[static_cast<size_t>(at[i])] += dy.At(static_cast<int64_t>(i));
   result.expected = {y, at, dx};
+  result.tolerance = 1e-6;
+  return result;
+}
+
+// Elements of one axis that count at a position, of the input of `end` positions with what is padded behind it.
+int64_t CountedAlong(const WindowAxis& axis, int32_t position, int32_t end, bool padding) {
+  int64_t count = 0;
+  for (int32_t offset = 0; offset < axis.kernel; ++offset) {
+    const int32_t at = axis.At(position, offset);
+    count += (padding || at >= 0) && at < end ? 1 : 0;
+  }
+  return count;
+}
+
+CaseResult RunAveragePool(DType dtype, int kind, bool padding, bool gradient) {
+  const DeviceWindow w = WindowOf(kind);
+  constexpr int64_t kPlanes = 3;
+  const int64_t inputs = kPlanes * w.InputSize(), outputs = kPlanes * w.OutputSize();
+  Array from = Uniform(dtype, gradient ? outputs : inputs, 1);
+  CaseResult result;
+  Array& to = result.outputs.emplace_back(dtype, gradient ? inputs : outputs);
+  const int32_t more = padding ? 1 : 0;
+  const CountedPositions counted{padding, w.depth.input + more, w.height.input + more, w.width.input};
+  const AveragePoolArguments a{from.data(), to.data(), kPlanes, w, counted, dtype};
+  gradient ? LaunchAveragePoolGradient(a, nullptr) : LaunchAveragePool(a, nullptr);
+  auto& expected = result.expected.emplace_back(static_cast<size_t>(to.count()));
+  for (int64_t plane = 0; plane < kPlanes; ++plane) {
+    ForEachTap(w, [&](int32_t output, int32_t, int64_t place) {
+      const int32_t row = output / w.width.output;
+      const auto count = static_cast<double>(CountedAlong(w.depth, row / w.height.output, counted.depth, padding) *
+                                             CountedAlong(w.height, row % w.height.output, counted.height, padding) *
+                                             CountedAlong(w.width, output % w.width.output, counted.width, padding));
+      const int64_t pixel = plane * w.InputSize() + place, mean = plane * w.OutputSize() + output;
+      if (place >= 0)
+        expected[static_cast<size_t>(gradient ? pixel : mean)] += from.At(gradient ? mean : pixel) / count;
+    });
+  }
   result.tolerance = 1e-6;
   return result;
 }
@@ -258,6 +295,10 @@ void AddWindowCases(DeviceCases& cases) {
       cases.push_back({Named("ToColumns", dtype), [=] { return RunColumns(dtype, kind, false); }});
       cases.push_back({Named("FromColumns", dtype), [=] { return RunColumns(dtype, kind, true); }});
       cases.push_back({Named("MaxPool", dtype), [=] { return RunMaxPool(dtype, kind); }});
+      for (const bool padding : {false, true}) {
+        cases.push_back({Named("AveragePool", dtype), [=] { return RunAveragePool(dtype, kind, padding, false); }});
+        cases.push_back({Named("AveragePoolGrad", dtype), [=] { return RunAveragePool(dtype, kind, padding, true); }});
+      }
     }
     for (const BatchCase& shape :
          {BatchCase{dtype, 1, 1, 1, false}, BatchCase{dtype, 3, 5, 7, false}, BatchCase{dtype, 2, 3, 331, false}}) {
