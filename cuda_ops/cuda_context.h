@@ -10,6 +10,7 @@ struct cublasLtContext;  // cublasLtHandle_t points to it
 
 namespace onnxtrain {
 
+class ConvolutionLibrary;
 class MatmulAlgorithms;
 
 struct CudaContext {
@@ -18,6 +19,7 @@ struct CudaContext {
   bool tf32 = false;  // f32 products may round their factors to TF32
   cublasLtContext* matmul_handle = nullptr;
   MatmulAlgorithms* matmul_algorithms = nullptr;  // null: every product asks the library
+  ConvolutionLibrary* convolutions = nullptr;     // null: the build has none
   std::string cache_folder;  // of algorithm tables and cuDNN plans; empty: nothing is kept
 };
 

@@ -79,6 +79,7 @@ StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, const Back
   RETURN_IF_CUDA_ERROR(
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
   RETURN_IF_ERROR(device->OpenMatmul());
+  RETURN_IF_ERROR(device->OpenConvolutions());
   AddAllCudaOps(device->kernels_, device->context_);
   return device;
 }
@@ -96,6 +97,21 @@ Status CudaDevice::OpenMatmul() {
   matmul_algorithms_ = MatmulAlgorithms::Open(std::make_unique<PosixFileSystem>(), context_.cache_folder, made_for);
   context_.matmul_algorithms = matmul_algorithms_.get();
   return OkStatus();
+}
+
+Status CudaDevice::OpenConvolutions() {
+  const ConvolutionLibrary::Options options{context_.device, context_.tf32, context_.cache_folder};
+  ASSIGN_OR_RETURN(convolutions_, ConvolutionLibrary::Open(std::make_unique<PosixFileSystem>(), options));
+  context_.convolutions = convolutions_.get();
+  return OkStatus();
+}
+
+std::vector<std::string> CudaDevice::notes() const {
+  std::vector<std::string> notes = matmul_algorithms_->notes();
+  if (convolutions_ == nullptr) return notes;
+  const std::vector<std::string> more = convolutions_->notes();
+  notes.insert(notes.end(), more.begin(), more.end());
+  return notes;
 }
 
 CudaDevice::~CudaDevice() {

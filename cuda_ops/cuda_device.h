@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "cuda_ops/convolution_library.h"
 #include "cuda_ops/cuda_context.h"
 #include "cuda_ops/first_failure.h"
 #include "cuda_ops/matmul_algorithms.h"
@@ -41,7 +42,7 @@ class CudaDevice : public Device {
 
   const CudaContext& context() const { return context_; }
   // What a user should know of files that were not used or could not be written.
-  std::vector<std::string> notes() const { return matmul_algorithms_->notes(); }
+  std::vector<std::string> notes() const;
   // Every stream reports this from now on, unless it has failed before: what it has passed is not to be trusted. Any
   // thread.
   void Fail(const Status& reason) { (void)failure_.Keep(reason); }
@@ -50,8 +51,10 @@ class CudaDevice : public Device {
   CudaDevice() = default;
   Status MakeCurrent() const;
   Status OpenMatmul();
+  Status OpenConvolutions();
 
   std::unique_ptr<MatmulAlgorithms> matmul_algorithms_;
+  std::unique_ptr<ConvolutionLibrary> convolutions_;  // may be null
   CudaContext context_;
   FirstFailure failure_;  // outlives the streams
   KernelRegistry kernels_;

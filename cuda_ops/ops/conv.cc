@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions as products with columns, several samples a product: what serves where cuDNN does not.
+// Convolutions by cuDNN; where it is missing or has no engine, as products with columns, several samples a product.
 #include "cuda_ops/kernels/conv.h"
 
 #include <algorithm>
 #include <numeric>
 
+#include "cuda_ops/convolution_library.h"
 #include "cuda_ops/cublaslt_product.h"
 #include "cuda_ops/kernels/cast.h"
 #include "cuda_ops/kernels/elementwise.h"
@@ -18,7 +19,7 @@
 namespace onnxtrain {
 namespace {
 
-enum class Direction : uint8_t { kForward, kInputGradient, kWeightGradient };
+using Direction = ConvolutionDirection;
 
 // Bytes of columns that are in memory at a time.
 constexpr int64_t kMostColumnBytes = int64_t{64} << 20;
@@ -71,6 +72,74 @@ ProductShape ProductOf(Direction direction, const Geometry& g, int64_t samples) 
   return {filters, g.taps(), g.positions(), batch, outputs, transposed(columns), gradients};
 }
 
+// y += bias
+cudaError_t AddBias(const Geometry& geometry, const LaunchArgs& args, cudaStream_t stream) {
+  BinaryArguments g;
+  g.a = args.outputs[0];
+  g.b = args.inputs[2];
+  g.y = args.outputs[0];
+  const std::vector<int64_t> y = {geometry.output_elements(), geometry.positions(), 1};
+  (void)MakeStridedLoop<3>({geometry.batch, geometry.filters, geometry.positions()}, {y, std::vector<int64_t>{0, 1, 0}, y}, {},
+                           &g.loop);
+  g.dtype = geometry.dtype;
+  return LaunchArithmetic(ArithmeticFunction::kAdd, g, stream);
+}
+
+// dbias = the sums of dy over all but the filters
+cudaError_t SumBias(const Geometry& geometry, const LaunchArgs& args, cudaStream_t stream) {
+  ReductionArguments a;
+  a.x = args.inputs[0];
+  a.y = args.outputs[1];
+  (void)MakeStridedLoop<1>({geometry.filters}, {std::vector<int64_t>{geometry.positions()}}, {}, &a.kept);
+  (void)MakeStridedLoop<1>({geometry.batch, geometry.positions()}, {std::vector<int64_t>{geometry.output_elements(), 1}}, {},
+                           &a.reduced);
+  a.rows = true;
+  a.dtype = geometry.dtype;
+  a.y_dtype = geometry.dtype;
+  return LaunchReduction(a, stream);
+}
+
+Status FinishBias(Direction direction, const Geometry& geometry, const LaunchArgs& args, cudaStream_t stream) {
+  RETURN_IF_CUDA_ERROR(direction == Direction::kForward ? AddBias(geometry, args, stream)
+                                                        : SumBias(geometry, args, stream));
+  return OkStatus();
+}
+
+class LibraryConvKernel : public Kernel {
+ public:
+  LibraryConvKernel(std::unique_ptr<LibraryConvolution> convolution, Direction direction, const Geometry& g, bool bias)
+      : convolution_(std::move(convolution)), direction_(direction), g_(g), bias_(bias) {}
+
+  size_t workspace_bytes() const override { return convolution_->workspace_bytes(); }
+
+  Status Launch(const LaunchArgs& args) override {
+    const auto stream = static_cast<cudaStream_t>(args.native_stream);
+    RETURN_IF_ERROR(Run(args, stream));
+    return bias_ ? FinishBias(direction_, g_, args, stream) : OkStatus();
+  }
+
+ private:
+  Status Run(const LaunchArgs& args, cudaStream_t stream) {
+    const std::byte* const first = args.inputs[0];
+    const std::byte* const second = args.inputs[1];
+    const std::byte* const result = args.outputs[0];
+    switch (direction_) {
+      case Direction::kForward:
+        return convolution_->Run(first, second, result, args.workspace, stream);
+      case Direction::kInputGradient:
+        return convolution_->Run(result, second, first, args.workspace, stream);
+      case Direction::kWeightGradient:
+        break;
+    }
+    return convolution_->Run(second, result, first, args.workspace, stream);
+  }
+
+  const std::unique_ptr<LibraryConvolution> convolution_;
+  const Direction direction_;
+  const Geometry g_;
+  const bool bias_;
+};
+
 class ConvKernel : public Kernel {
  public:
   static StatusOr<std::unique_ptr<Kernel>> Create(const CudaContext& cuda, Direction direction, const Geometry& g,
@@ -104,9 +173,7 @@ class ConvKernel : public Kernel {
     for (int64_t first = 0; first < g_.batch; first += chunk_) {
       RETURN_IF_ERROR(RunChunk(args, first, partial, scratch, stream));
     }
-    if (!bias_) return OkStatus();
-    RETURN_IF_CUDA_ERROR(direction_ == Direction::kForward ? AddBias(args, stream) : SumBias(args, stream));
-    return OkStatus();
+    return bias_ ? FinishBias(direction_, g_, args, stream) : OkStatus();
   }
 
  private:
@@ -186,31 +253,6 @@ class ConvKernel : public Kernel {
     return LaunchCast(sum, DType::kFloat, args.outputs[0], g_.dtype, g_.weight_elements(), stream);
   }
 
-  cudaError_t AddBias(const LaunchArgs& args, cudaStream_t stream) const {
-    BinaryArguments g;
-    g.a = args.outputs[0];
-    g.b = args.inputs[2];
-    g.y = args.outputs[0];
-    const std::vector<int64_t> y = {g_.output_elements(), g_.positions(), 1};
-    (void)MakeStridedLoop<3>({g_.batch, g_.filters, g_.positions()}, {y, std::vector<int64_t>{0, 1, 0}, y}, {},
-                             &g.loop);
-    g.dtype = g_.dtype;
-    return LaunchArithmetic(ArithmeticFunction::kAdd, g, stream);
-  }
-
-  cudaError_t SumBias(const LaunchArgs& args, cudaStream_t stream) const {
-    ReductionArguments a;
-    a.x = args.inputs[0];
-    a.y = args.outputs[1];
-    (void)MakeStridedLoop<1>({g_.filters}, {std::vector<int64_t>{g_.positions()}}, {}, &a.kept);
-    (void)MakeStridedLoop<1>({g_.batch, g_.positions()}, {std::vector<int64_t>{g_.output_elements(), 1}}, {},
-                             &a.reduced);
-    a.rows = true;
-    a.dtype = g_.dtype;
-    a.y_dtype = g_.dtype;
-    return LaunchReduction(a, stream);
-  }
-
   const Direction direction_;
   const Geometry g_;
   const bool bias_;
@@ -236,6 +278,13 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, const CudaC
   ASSIGN_OR_RETURN(g.window, DeviceWindowOf(*window, SpatialOf(x), SpatialOf(y)));
   const bool empty = g.batch * g.column_elements() * g.weight_elements() == 0;
   if (empty) return InvalidModelError(context.node.Describe() + ": a convolution of nothing has no CUDA kernel");
+  if (cuda.convolutions != nullptr) {
+    auto convolution = cuda.convolutions->Create({direction, g.dtype, g.batch, g.channels, g.filters, g.groups,
+                                                  SpatialOf(x), SpatialOf(y), *window});
+    if (convolution.ok()) {
+      return std::unique_ptr<Kernel>(new LibraryConvKernel(std::move(*convolution), direction, g, bias));
+    }
+  }
   auto kernel = ConvKernel::Create(cuda, direction, g, bias);
   if (!kernel.ok()) return kernel.status().Prepend(context.node.Describe());
   return kernel;

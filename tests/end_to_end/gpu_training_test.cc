@@ -168,6 +168,22 @@ TEST_F(OnGpus, AlgorithmsAreKeptFromRunToRun) {
   EXPECT_THAT(notes, Contains(HasSubstr(files[0] + " is not used: it was cut or changed")));
 }
 
+// The engines of the CNN's convolutions are chosen in the first run and read in the second.
+TEST_F(OnGpus, ConvolutionPlansAreKeptFromRunToRun) {
+  const auto plans = [](const char* name) { return CounterOf("libcudnn.so.9", "simulated_cudnn_counter", name); };
+  if (plans("plans") < 0) GTEST_SKIP() << "only the simulated cuDNN counts";
+  const TemporaryFolder folder;
+  ReferenceRun run = LoadReferenceCase("mnist_cnn").front();
+  run.run.training.cache_folder = folder.Path("cache");
+  const Cut cut = OnCuda({std::max(1, run.reference_ranks), 0, 1, {}});
+  const RunResult first = TrainCase(run, cut);
+  const int64_t chosen = plans("plans"), read = plans("plans_from_json");
+  EXPECT_GT(chosen, 0);
+  ExpectSameBits(first, TrainCase(run, cut));
+  EXPECT_EQ(plans("plans"), chosen);
+  EXPECT_GT(plans("plans_from_json"), read);
+}
+
 TEST_F(OnGpus, Tf32IsAChoiceAndStaysClose) {
   ReferenceRun run = LoadReferenceCase("regression_mlp").front();
   const RunResult full = TrainCase(run, OnCuda({1, 0, 1, {}}));
