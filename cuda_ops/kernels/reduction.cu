@@ -22,11 +22,12 @@ __device__ T Combined(ReduceFunction function, T a, T b) {
 
 __device__ float Taken(const ReductionArguments& a, int64_t at) {
   const float x = LoadFloat(a.x, a.dtype, at);
-  return a.function == ReduceFunction::kSumSquare ? x * x : x;
+  return a.function == ReduceFunction::kSumSquare || a.function == ReduceFunction::kL2 ? x * x : x;
 }
 
 __device__ void Store(const ReductionArguments& a, int64_t index, double value) {
   if (a.function == ReduceFunction::kMean) value /= static_cast<double>(a.reduced.count);
+  if (a.function == ReduceFunction::kL2) value = sqrt(value);
   StoreFloat(a.y, a.y_dtype, index, static_cast<float>(value));
 }
 

@@ -11,7 +11,7 @@
 
 namespace onnxtrain {
 
-enum class ReduceFunction : uint8_t { kSum, kMean, kMax, kMin, kSumSquare };
+enum class ReduceFunction : uint8_t { kSum, kMean, kMax, kMin, kSumSquare, kL2 };
 
 struct ReductionArguments {
   const void* x = nullptr;

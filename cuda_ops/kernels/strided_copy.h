@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Launcher of copies between strided views: Transpose, Slice, Concat, Split, Expand, Pad, BucketPack.
+// Launcher of copies between strided views: Transpose, Slice, Concat, Split, Expand, Tile, Pad, BucketPack.
 #ifndef ONNXTRAIN_CUDA_OPS_KERNELS_STRIDED_COPY_H_
 #define ONNXTRAIN_CUDA_OPS_KERNELS_STRIDED_COPY_H_
 

@@ -61,6 +61,7 @@ void AddReductionOps(KernelRegistry& registry, const CudaContext&) {
   Add(registry, "ReduceMax", ReduceFunction::kMax);
   Add(registry, "ReduceMin", ReduceFunction::kMin);
   Add(registry, "ReduceSumSquare", ReduceFunction::kSumSquare);
+  Add(registry, "ReduceL2", ReduceFunction::kL2);
 }
 
 }  // namespace onnxtrain

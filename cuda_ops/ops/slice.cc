@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Operators that copy between strided views: Slice and its adjoint, Split, Concat, Expand, Transpose.
+// Operators that copy between strided views: Slice and its adjoint, Split, Concat, Expand, Tile, Transpose.
 #include "cuda_ops/kernels/strided_copy.h"
 #include "cuda_ops/ops/all_ops.h"
 #include "cuda_ops/ops/element_types.h"
@@ -22,6 +22,24 @@ StatusOr<std::unique_ptr<Kernel>> MakeCopy(const KernelContext& context, const S
 
 StatusOr<std::unique_ptr<Kernel>> MakeExpand(const KernelContext& context) {
   ASSIGN_OR_RETURN(const StridedLoop<2> loop, BroadcastLoop<2>(context));
+  return MakeCopy(context, loop);
+}
+
+// Each axis of size d repeated r times is two axes, r and d; reading does not move along the first.
+StatusOr<std::unique_ptr<Kernel>> MakeTile(const KernelContext& context) {
+  const Shape& x = context.input_type(0).shape;
+  const Shape& y = context.output_type(0).shape;
+  const std::vector<int64_t> x_strides = DenseLoopStrides(x);
+  const std::vector<int64_t> y_strides = DenseLoopStrides(y);
+  Shape shape;
+  std::vector<int64_t> from, to;
+  for (size_t axis = 0; axis < x.size(); ++axis) {
+    const int64_t size = x[axis];
+    shape.insert(shape.end(), {size == 0 ? 0 : y[axis] / size, size});
+    from.insert(from.end(), {0, x_strides[axis]});
+    to.insert(to.end(), {size * y_strides[axis], y_strides[axis]});
+  }
+  ASSIGN_OR_RETURN(const StridedLoop<2> loop, LoopFor<2>(context, shape, {from, to}));
   return MakeCopy(context, loop);
 }
 
@@ -130,6 +148,7 @@ void AddSliceOps(KernelRegistry& registry, const CudaContext&) {
   registry.Add("Split", MakeSplit);
   registry.Add("Concat", MakeConcat);
   registry.Add("Expand", MakeExpand);
+  registry.Add("Tile", MakeTile);
   registry.Add("Transpose", MakeTranspose);
 }
 

@@ -1,15 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tests/conformance/parity_cases.h"
+#include "tests/conformance/parity_inputs.h"
 
 namespace onnxtrain {
 namespace {
 
 using Cases = std::vector<ParityCase>;
-
-Tensor Floats(Shape shape, double low = -2, double high = 2) {
-  static uint64_t seed = 100000;
-  return RandomTensor(DType::kFloat, std::move(shape), ++seed, low, high);
-}
 
 void AddGroupNormalizations(Cases& cases) {
   for (const auto& [x, groups] : std::vector<std::pair<Shape, int64_t>>{

@@ -3,21 +3,10 @@
 
 #include <cmath>
 
+#include "tests/conformance/parity_inputs.h"
+
 namespace onnxtrain {
 namespace {
-
-Tensor Floats(Shape shape, double low = -2, double high = 2) {
-  static uint64_t seed = 0;
-  return RandomTensor(DType::kFloat, std::move(shape), ++seed, low, high);
-}
-Tensor Of(DType dtype, Shape shape, double low, double high) {
-  return RandomTensor(dtype, std::move(shape), 99, low, high);
-}
-Tensor Bools(Shape shape) { return RandomTensor(DType::kBool, std::move(shape), 5); }
-Tensor Longs(Shape shape, int64_t low, int64_t high) {
-  return Of(DType::kInt64, std::move(shape), static_cast<double>(low), static_cast<double>(high));
-}
-OpInput Axes(std::vector<int64_t> axes) { return Constant(Tensor::Ints(axes)); }
 
 using Cases = std::vector<ParityCase>;
 
@@ -115,23 +104,15 @@ void AddMoves(Cases& cases) {
   cases.push_back({"Concat", {Fed(Floats({4, 2})), Fed(Floats({4, 0})), Fed(Floats({4, 5}))}, {{"axis", int64_t{-1}}}});
   cases.push_back({"Concat", {Fed(Bools({2, 3})), Fed(Bools({1, 3}))}, {{"axis", int64_t{0}}}});
   cases.push_back({"Expand", {Fed(Floats({3, 1})), Axes({2, 3, 5})}, {}});
+  cases.push_back({"Tile", {Fed(Floats({3, 1, 5})), Axes({2, 3, 4})}, {}});
+  cases.push_back({"Tile", {Fed(Bools({2, 3, 2, 5})), Axes({3, 2, 2, 3})}, {}});
+  cases.push_back({"Tile", {Fed(Longs({3, 2}, -9, 9)), Axes({1, 0})}, {}});
   cases.push_back({"Identity", {Fed(Floats({3, 5}))}, {}});
   cases.push_back({"Reshape", {Fed(Floats({3, 4})), Axes({2, 6})}, {}});
   cases.push_back({"Flatten", {Fed(Floats({2, 3, 4}))}, {{"axis", int64_t{1}}}});
   cases.push_back({"Squeeze", {Fed(Floats({3, 1, 4})), Axes({1})}, {}});
   cases.push_back({"Unsqueeze", {Fed(Floats({3, 4})), Axes({0})}, {}});
   cases.push_back({"ConstantOfShape", {Axes({3, 5})}, {{"value", Tensor::FromVector<float>({1}, {2.5f})}}, 1, true});
-}
-
-void AddReductions(Cases& cases) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare"}) {
-    for (const std::vector<int64_t>& axes :
-         std::vector<std::vector<int64_t>>{{0}, {1}, {2}, {0, 2}, {0, 1}, {1, 2}, {0, 1, 2}}) {
-      cases.push_back({op, {Fed(Floats({5, 7, 33})), Axes(axes)}, {{"keepdims", int64_t{0}}}, 1, false, 2e-5});
-    }
-    cases.push_back({op, {Fed(Floats({700, 3})), Axes({0})}, {}, 1, false, 2e-4});
-    cases.push_back({op, {Fed(Floats({2, 3000})), Axes({1})}, {}, 1, false, 2e-4});
-  }
 }
 
 void AddRows(Cases& cases) {
@@ -372,7 +353,7 @@ std::vector<ParityCase> AllParityCases() {
   AddCasts(cases);
   AddClips(cases);
   AddMoves(cases);
-  AddReductions(cases);
+  AddReductionParityCases(cases);
   AddRows(cases);
   AddProducts(cases);
   AddImages(cases);

@@ -43,7 +43,7 @@ CaseResult RunReduction(ReduceFunction function, DType dtype, DType y_dtype, int
       largest = std::max(largest, value);
       smallest = std::min(smallest, value);
     }
-    const double all[] = {sum, sum / static_cast<double>(length), largest, smallest, squares};
+    const double all[] = {sum, sum / static_cast<double>(length), largest, smallest, squares, std::sqrt(squares)};
     expected.push_back(all[static_cast<size_t>(function)]);
   }
   result.tolerance = 2e-6;
@@ -52,7 +52,7 @@ CaseResult RunReduction(ReduceFunction function, DType dtype, DType y_dtype, int
 
 void AddReductions(DeviceCases& cases) {
   for (const ReduceFunction function : {ReduceFunction::kSum, ReduceFunction::kMean, ReduceFunction::kMax,
-                                        ReduceFunction::kMin, ReduceFunction::kSumSquare}) {
+                                        ReduceFunction::kMin, ReduceFunction::kSumSquare, ReduceFunction::kL2}) {
     for (const DType dtype : kDeviceFloats) {
       for (const auto& [outer, length, inner] :
            std::vector<std::array<int64_t, 3>>{{9, 33, 1}, {2, 1501, 1}, {1, 37, 35}, {3, 517, 5}, {1, 1, 1}}) {
