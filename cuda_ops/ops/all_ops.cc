@@ -13,6 +13,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddPadOps(registry, context);
   AddCollectiveOps(registry, context);
   AddComparisonOps(registry, context);
+  AddCumulativeOps(registry, context);
   AddElementwiseOps(registry, context);
   AddGatherOps(registry, context);
   AddGroupNormalizationOps(registry, context);

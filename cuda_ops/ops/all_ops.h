@@ -18,6 +18,7 @@ void AddClipOps(KernelRegistry& registry, const CudaContext& context);
 void AddPadOps(KernelRegistry& registry, const CudaContext& context);
 void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
 void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
+void AddCumulativeOps(KernelRegistry& registry, const CudaContext& context);
 void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);
 void AddGatherOps(KernelRegistry& registry, const CudaContext& context);
 void AddGroupNormalizationOps(KernelRegistry& registry, const CudaContext& context);

@@ -104,6 +104,7 @@ std::string Disagreement(const CaseResult& result) {
 
 DeviceCases AllDeviceCases() {
   DeviceCases cases;
+  AddCumulativeCases(cases);
   AddElementwiseCases(cases);
   AddGroupNormalizationCases(cases);
   AddRowCases(cases);

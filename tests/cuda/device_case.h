@@ -58,6 +58,7 @@ struct DeviceCase {
 };
 using DeviceCases = std::vector<DeviceCase>;
 
+void AddCumulativeCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
