@@ -38,30 +38,24 @@ int64_t Depth(const Node& node) {
   return permutation.size() == a.size() ? a[static_cast<size_t>(permutation.back())] : a.back();
 }
 
-// Input x [N, C, ...], weight w [M, C/g, ...] and output y [N, M, ...] of a convolution.
-bool FitsConvolution(const Shape& x, const Shape& w, const Shape& y) {
-  return x.size() == w.size() && w.size() == y.size() && x.size() >= 3 && x[0] == y[0] && w[0] == y[1] && w[1] > 0 &&
-         x[1] % w[1] == 0;
-}
-
 // Multiplications and additions of a convolution or of one of its gradients, which join the same three tensors: every
-// element of y meets the weights of its channel.
+// element of y meets the weights of its channel. Nothing for other operators.
 std::optional<double> ConvolutionFlops(const Node& node) {
-  std::vector<const Value*> tensors;
-  for (const std::vector<Value*>* side : {&node.inputs(), &node.outputs()}) {
-    for (const Value* value : *side) {
-      if (value != nullptr && value->type().rank() >= 3 && IsFloating(value->type().dtype)) tensors.push_back(value);
-    }
+  const std::string& op = node.op();
+  const Value* y = nullptr;
+  const Value* w = nullptr;
+  if (op == "Conv") {
+    y = node.output(0);
+    w = node.input(1);
+  } else if (op == "ConvTranspose" || op == "onnxtrain.ConvInputGrad") {  // its input is a convolution's output
+    y = node.input(0);
+    w = node.input(1);
+  } else if (op == "onnxtrain.ConvWeightGrad") {
+    y = node.input(0);
+    w = node.output(0);
   }
-  if (tensors.size() < 3) return std::nullopt;
-  constexpr std::array<std::array<size_t, 3>, 6> kOrders = {
-      {{0, 1, 2}, {0, 2, 1}, {2, 1, 0}, {2, 0, 1}, {1, 2, 0}, {1, 0, 2}}};
-  for (const auto& [x, w, y] : kOrders) {
-    const Shape& weight = tensors[w]->type().shape;
-    if (!FitsConvolution(tensors[x]->type().shape, weight, tensors[y]->type().shape)) continue;
-    return 2 * Elements(tensors[y]) * Elements(tensors[w]) / static_cast<double>(std::max<int64_t>(weight[0], 1));
-  }
-  return std::nullopt;
+  if (y == nullptr || w == nullptr || w->type().rank() == 0) return std::nullopt;
+  return 2 * Elements(y) * Elements(w) / static_cast<double>(std::max<int64_t>(w->type().shape[0], 1));
 }
 
 // Operations an element of functions that are no single instruction; a rough constant serves.
@@ -71,6 +65,14 @@ double OperationsPerElement(std::string_view op) {
                                                        "Mish", "Softmax", "LogSoftmax", "Softplus"};
   if (std::find(kHeavy.begin(), kHeavy.end(), op) != kHeavy.end()) return 10;
   return IsOwnOp(op) || op.find("Normalization") != std::string_view::npos ? 6 : 1;
+}
+
+// What runs on units for 16-bit factors.
+bool IsHalfProduct(const Node& node) {
+  const std::string& op = node.op();
+  const bool product =
+      op == "MatMul" || op == "Gemm" || op == "onnxtrain.MatMul" || op.find("Conv") != std::string::npos;
+  return product && SizeOf(node.input(0)->type().dtype) == 2;
 }
 
 bool IsGather(std::string_view op) {
@@ -96,8 +98,7 @@ NodeWork WorkOf(const Node& node) {
   work.bytes = TotalBytes(node.outputs()) + (IsGather(op) ? TotalBytes(node.outputs()) : TotalBytes(node.inputs()));
   if (op == "MatMul" || op == "Gemm" || op == "onnxtrain.MatMul") {
     work.flops = 2 * Elements(node.output(0)) * static_cast<double>(Depth(node));
-  } else if (const std::optional<double> flops =
-                 op.find("Conv") == std::string::npos ? std::nullopt : ConvolutionFlops(node)) {
+  } else if (const std::optional<double> flops = ConvolutionFlops(node)) {
     work.flops = *flops;
   } else {
     work.flops = OperationsPerElement(op) * LargestElements(node);
@@ -136,7 +137,8 @@ double NodeMicroseconds(const Node& node, const CostModel& model) {
   }
   if (MovesNothing(node)) return 0;
   const NodeWork work = WorkOf(node);
-  return model.kernel_us + std::max(work.flops / (model.gflops * 1e3), work.bytes / (model.memory_gbps * 1e3));
+  const double gflops = IsHalfProduct(node) ? model.half_gflops : model.gflops;
+  return model.kernel_us + std::max(work.flops / (gflops * 1e3), work.bytes / (model.memory_gbps * 1e3));
 }
 
 }  // namespace onnxtrain

@@ -10,19 +10,10 @@
 #include <map>
 #include <string>
 
+#include "graph/cost_model.h"
 #include "graph/graph.h"
 
 namespace onnxtrain {
-
-// Defaults are those of one core of a small server.
-struct CostModel {
-  double gflops = 50;           // 1e9 floating-point operations a second, in matrix products
-  double memory_gbps = 10;      // 1e9 bytes a second to and from memory
-  double kernel_us = 1;         // of every launch, whatever it does
-  double link_gbps = 10;        // 1e9 bits a second, each way (--link-gbps)
-  double link_latency_us = 20;  // of every collective (--link-latency-us)
-  int world_size = 1;
-};
 
 // What a node does at least: arithmetic, and bytes read and written when nothing is in a cache.
 struct NodeWork {
@@ -31,7 +22,8 @@ struct NodeWork {
 };
 NodeWork WorkOf(const Node& node);
 
-// max(flops / gflops, bytes / memory) + kernel_us; a collective by CollectiveMicroseconds; 0 for a node whose outputs
+// max(flops / rate, bytes / memory) + kernel_us, where the rate is half_gflops for products and convolutions of 16-bit
+// tensors, else gflops; a collective by CollectiveMicroseconds; 0 for a node whose outputs
 // are views of its inputs.
 double NodeMicroseconds(const Node& node, const CostModel& model);
 

@@ -24,6 +24,7 @@ constexpr PrecisionRule kRules[] = {
     {"Elu", kFollow},
     {"Erf", kFollow},
     {"Gelu", kFollow},
+    {"GlobalAveragePool", kFollow},
     {"HardSigmoid", kFollow},
     {"HardSwish", kFollow},
     {"LeakyRelu", kFollow},
@@ -36,6 +37,7 @@ constexpr PrecisionRule kRules[] = {
     {"Relu", kFollow},
     {"Resize", kFollow, 1},
     {"Sigmoid", kFollow},
+    {"Softmax", kFollow},  // every kernel computes it in float and rounds once: what is kept takes half the memory
     {"Sub", kFollow},
     {"Sum", kFollow},
     {"Swish", kFollow},
@@ -63,12 +65,10 @@ constexpr PrecisionRule kRules[] = {
     {"Unsqueeze", kMove},
 
     {"BatchNormalization", kRounded},
-    {"GlobalAveragePool", kRounded},
     {"GroupNormalization", kRounded},
     {"InstanceNormalization", kRounded},
     {"LayerNormalization", kRounded},
     {"RMSNormalization", kRounded},
-    {"Softmax", kRounded},
 };
 
 }  // namespace

@@ -12,9 +12,9 @@ namespace onnxtrain {
 
 enum class PrecisionClass {
   kHalf,     // always in 16 bits: matrix products and convolutions, which have units for it and accumulate in float
-  kFollow,   // in 16 bits when what it reads was computed in 16 bits: activations and sums
+  kFollow,   // in 16 bits when what it reads was computed in 16 bits: activations, sums, softmax
   kMove,     // as kFollow; of parameters and constants alone it only rearranges, so the copy is made before it
-  kRounded,  // computed in float; what it hands on counts as computed in 16 bits: normalizations, softmax
+  kRounded,  // computed in float; what it hands on counts as computed in 16 bits: normalizations
   kSingle,   // computed in float and handed on in float: losses, reductions, exponentials and all that is not listed
 };
 // "half", "follow", "move", "rounded", "single".

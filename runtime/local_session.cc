@@ -140,9 +140,7 @@ StatusOr<ExecutionPlan> LocalSession::Plan(const Variant& variant, const Graph& 
   schedule.workspace_bytes = [&](const Node&, int index) { return workspace[static_cast<size_t>(index)]; };
   schedule.memory_limit = static_cast<size_t>(options_.memory_limit);
   schedule.buckets_in_flight = options_.zero == 2 ? 2 : 0;
-  CostModel cost;
-  cost.link_gbps = options_.link_gbps;
-  cost.link_latency_us = options_.link_latency_us;
+  CostModel cost = options_.machine;
   cost.world_size = options_.ranks;
   schedule.cost_us = [cost](const Node& node) { return NodeMicroseconds(node, cost); };
   ASSIGN_OR_RETURN(ExecutionPlan plan, Schedule(graph, schedule));

@@ -19,10 +19,8 @@ StatusOr<PlanReport> LocalSession::Report(const std::string& graph, const std::v
     return UsageError("the program has no graph '" + graph + "'; it has " + names);
   }
   ASSIGN_OR_RETURN(const PlannedGraph* planned, Planned(full, graph));
-  CostModel costs;
-  costs.link_latency_us = options_.link_latency_us;
-  return MakePlanReport(full.built.program, full.placements, *planned->graph, planned->plan, options_.zero, costs,
-                        link_gbps);
+  return MakePlanReport(full.built.program, full.placements, *planned->graph, planned->plan, options_.zero,
+                        options_.machine, link_gbps);
 }
 
 std::vector<std::string> LocalSession::stream_names() const {

@@ -10,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "graph/cost_model.h"
 #include "graph/tensor.h"
 
 namespace onnxtrain {
@@ -83,8 +84,7 @@ struct TrainingOptions {
   uint64_t seed = 0;
   int threads = 0;              // compute threads of this process, shared by its ranks; 0: one per core
   int64_t memory_limit = 0;     // bytes per rank; 0: none
-  double link_gbps = 10;        // what the bucket cut assumes of the link, gigabit per second
-  double link_latency_us = 20;
+  CostModel machine;            // what buckets are cut and plans are ordered for; its world_size is not read
 
   // Only the inference form is made: nothing needs to be trainable, and Step is refused.
   bool evaluation_only = false;

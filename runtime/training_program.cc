@@ -43,8 +43,7 @@ AppendOptimizerOptions OptimizerOf(const TrainingOptions& options) {
 BucketGradientsOptions BucketsOf(const TrainingOptions& options, const Layout* layout) {
   BucketGradientsOptions buckets;
   if (options.bucket_mb) buckets.bucket_bytes = *options.bucket_mb * 1048576.0;
-  buckets.cost.link_gbps = options.link_gbps;
-  buckets.cost.link_latency_us = options.link_latency_us;
+  buckets.cost = options.machine;
   if (options.zero == 0) {  // an all-reduce is a reduce-scatter and an all-gather
     buckets.cost.link_gbps /= 2;
     buckets.cost.link_latency_us *= 2;

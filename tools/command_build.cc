@@ -44,10 +44,10 @@ StatusOr<int> Build(BuildArguments& arguments) {
   Console console(run.quiet);
   ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(run, console));
   RETURN_IF_ERROR(ResolveLength(run, opened.data).status());
-  arguments.links.Apply(run.training);
+  const std::vector<double> links = arguments.links.Apply(run.training);
   ASSIGN_OR_RETURN(std::unique_ptr<LocalSession> session, CreateSession(std::move(opened.model), run));
   for (const std::string& note : session->notes()) console.Note("note: " + note);
-  ASSIGN_OR_RETURN(const PlanReport report, session->Report(session->main_graph(), arguments.links.gbps));
+  ASSIGN_OR_RETURN(const PlanReport report, session->Report(session->main_graph(), links));
   PosixFileSystem files;
   RETURN_IF_ERROR(files.CreateFolders(arguments.out));
   ASSIGN_OR_RETURN(TrainingProgram built,
@@ -79,7 +79,7 @@ StatusOr<int> RunBuild(const std::vector<std::string>& raw) {
   options.Section("Build");
   options.String("o", &arguments.out, "DIR", "train.onnx, eval.onnx, plan.json, model.onnx");
   options.Flag("dump-passes", &run.dump_passes, "DIR/passes/NN-<pass>.onnxtxt, the program after each pass");
-  AddLinkOptions(options, arguments.links);
+  AddLinkOptions(options, arguments.links, run.training);
   AddOutputOptions(options, run);
   RETURN_IF_ERROR(options.Parse(raw));
   if (options.help_wanted()) {

@@ -33,7 +33,7 @@ StatusOr<int> RunPlan(const std::vector<std::string>& raw) {
   options.Section("Plan");
   options.String("graph", &arguments.graph, "NAME",
                  "step, eval, gather; first, middle, last with --accum (the training step)");
-  AddLinkOptions(options, arguments.links);
+  AddLinkOptions(options, arguments.links, run.training);
   options.String("trace", &arguments.trace, "FILE", "simulated timeline over the first link, for Perfetto");
   AddOutputOptions(options, run);
   RETURN_IF_ERROR(options.Parse(raw));
@@ -46,11 +46,11 @@ StatusOr<int> RunPlan(const std::vector<std::string>& raw) {
   Console console(run.quiet);
   ASSIGN_OR_RETURN(OpenedRun opened, OpenRun(run, console));
   RETURN_IF_ERROR(ResolveLength(run, opened.data).status());
-  arguments.links.Apply(run.training);
+  const std::vector<double> links = arguments.links.Apply(run.training);
   ASSIGN_OR_RETURN(std::unique_ptr<LocalSession> session, CreateSession(std::move(opened.model), run));
   for (const std::string& note : session->notes()) console.Note("note: " + note);
   const std::string graph = arguments.graph.empty() ? session->main_graph() : arguments.graph;
-  ASSIGN_OR_RETURN(const PlanReport report, session->Report(graph, arguments.links.gbps));
+  ASSIGN_OR_RETURN(const PlanReport report, session->Report(graph, links));
   if (!arguments.trace.empty()) RETURN_IF_ERROR(WriteTrace(report, run.training.ranks, arguments.trace));
   Console::Print(run.json ? PlanJson(report) : PlanText(report));
   return 0;

@@ -3,6 +3,7 @@
 #ifndef ONNXTRAIN_TOOLS_LINK_OPTIONS_H_
 #define ONNXTRAIN_TOOLS_LINK_OPTIONS_H_
 
+#include <optional>
 #include <vector>
 
 #include "tools/option_set.h"
@@ -12,13 +13,16 @@ namespace onnxtrain {
 struct TrainingOptions;
 
 struct LinkOptions {
-  std::vector<double> gbps{10, 100};  // the first decides how buckets are cut
-  double latency_us = 20;
+  std::vector<double> gbps;  // as given; the first decides how buckets are cut
+  std::optional<double> latency_us;
 
-  void Apply(TrainingOptions& training) const;
+  // The links to simulate: those given, else the machine's, and without a machine 10 and 100.
+  std::vector<double> Apply(TrainingOptions& training) const;
+  bool machine_given = false;
 };
 
-void AddLinkOptions(OptionSet& options, LinkOptions& links);
+// --link-gbps, --link-latency-us, and --machine, which sets training.machine.
+void AddLinkOptions(OptionSet& options, LinkOptions& links, TrainingOptions& training);
 
 }  // namespace onnxtrain
 

@@ -55,7 +55,7 @@ TEST_F(CostTest, ConvolutionsAndTheirGradients) {
   const double flops = 2.0 * (2 * 8 * 8 * 8) * (3 * 3 * 3);
   EXPECT_EQ(WorkOf(Make("Conv", {x, w, {8}}, {y}, {{"group", int64_t{2}}})).flops, flops);
   EXPECT_EQ(WorkOf(Make("onnxtrain.ConvInputGrad", {y, w}, {x})).flops, flops);
-  EXPECT_EQ(WorkOf(Make("onnxtrain.ConvWeightGrad", {x, y}, {w})).flops, flops);
+  EXPECT_EQ(WorkOf(Make("onnxtrain.ConvWeightGrad", {y, x}, {w})).flops, flops);
   EXPECT_EQ(WorkOf(Make("ConvTranspose", {y, w}, {x})).flops, flops);
   EXPECT_EQ(WorkOf(Make("Conv", {{0, 6, 10, 10}, w}, {{0, 8, 8, 8}})).flops, 0.0);
 }
