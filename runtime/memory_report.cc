@@ -44,6 +44,28 @@ size_t BytesOf(const Program& program, StateClass state_class) {
   return bytes;
 }
 
+// Bytes that 16-bit replicas of float buckets save.
+size_t SavedByHalfReplicas(const Program& program) {
+  size_t saved = 0;
+  for (const StateEntry& state : program.states()) {
+    if (state.state_class != StateClass::kReplica) continue;
+    const LayoutBucket& bucket = program.layout().buckets()[static_cast<size_t>(state.bucket)];
+    saved += static_cast<size_t>(bucket.elements) * SizeOf(bucket.dtype) - state.type.bytes();
+  }
+  return saved;
+}
+
+// What the buckets of the graph's gradients take, by the type in which they are reduced.
+size_t BytesOfPackedBuckets(const Program& program, const Graph& graph) {
+  size_t bytes = 0;
+  for (const std::unique_ptr<Node>& node : graph.nodes()) {
+    if (node->op() != "onnxtrain.BucketPack") continue;
+    const auto index = static_cast<size_t>(node->attributes().Int("bucket", 0));
+    bytes += static_cast<size_t>(program.layout().buckets()[index].elements) * SizeOf(node->output(0)->type().dtype);
+  }
+  return bytes;
+}
+
 size_t BytesOfAccumulators(const Program& program) {
   size_t bytes = 0;
   for (const StateEntry& state : program.states()) {
@@ -72,7 +94,12 @@ void AddFormulaLines(const Program& program, int stage, std::vector<MemoryLine>&
   if (sizes.moments != 0) {
     lines.push_back({"moments", BytesOf(program, StateClass::kOptimizerState), k + whole, sizes.moments * each});
   }
-  if (sharded) lines.push_back({"replicas", BytesOf(program, StateClass::kReplica), "P+padding", sizes.padded});
+  if (sharded) {
+    const size_t saved = SavedByHalfReplicas(program);
+    const std::string halves = saved == 0 ? "" : "-H/2";
+    lines.push_back(
+        {"replicas", BytesOf(program, StateClass::kReplica), "P+padding" + halves, sizes.padded - saved});
+  }
   if (program.accumulation > 1) {
     const bool shards = sharded && stage == 2;
     lines.push_back({"accumulators", BytesOfAccumulators(program), shards ? "(P+padding)/N" : "P",
@@ -221,9 +248,12 @@ MemoryReport ReportMemory(const Program& program, const PersistentPlacements& pe
   report.lines.push_back({"constants", BytesOfConstants(persistent), "", 0});
   if (!program.layout().empty()) {
     const size_t padded = SizesOf(program).padded;
+    const size_t packed = BytesOfPackedBuckets(program, graph);
+    const size_t expected = packed == 0 ? padded : packed;  // a graph without gradients packs none
     const bool bound = stage == 2 || plan.streams.size() == 1;
-    report.lines.push_back(
-        {"in-flight buckets", BucketsInFlight(graph, plan), bound ? "at most P+padding" : "P+padding", padded, bound});
+    const std::string formula = expected == padded ? "P+padding" : "(P+padding)/2";
+    report.lines.push_back({"in-flight buckets", BucketsInFlight(graph, plan), (bound ? "at most " : "") + formula,
+                            expected, bound});
   }
   report.persistent_bytes = persistent.bytes;
   report.transient_bytes = plan.transient_bytes;

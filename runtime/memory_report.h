@@ -38,6 +38,8 @@ struct MemoryReport {
 //   1      (P+padding)/N    k*(P+padding)/N    P+padding   P                P+padding
 //   2      (P+padding)/N    k*(P+padding)/N    P+padding   (P+padding)/N    at most P+padding; two neighbouring buckets
 //                                                                           where their bytes are used again
+// With --dtype bf16 the replicas of the float parameters that are gathered in 16 bits, whose padded bytes are H, take
+// H/2 less; with --reduce-dtype bf16 buckets in flight take half.
 // Accumulators exist with several micro-batches, padding and buckets with several ranks; on one stream a bucket is in
 // flight only until its collective is done.
 //

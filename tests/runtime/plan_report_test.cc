@@ -63,6 +63,8 @@ struct Setting {
   std::optional<double> bucket_bytes = 1;  // none: the exact cut
   std::string model = std::string(kModel);
   double gbps = 10;
+  DType compute = DType::kFloat;
+  DType reduce = DType::kFloat;
 };
 
 Program MakeProgram(const Setting& setting) {
@@ -72,6 +74,8 @@ Program MakeProgram(const Setting& setting) {
   options.loss.kind = LossKind::kMeanSquaredError;
   options.optimizer.method = OptimizerMethod::kAdamW;
   options.optimizer.clip = 1;
+  options.precision.compute = setting.compute;
+  options.buckets.reduce = setting.reduce;
   options.ranks = setting.ranks;
   options.zero = setting.zero;
   options.accumulation = setting.accumulation;
@@ -124,6 +128,20 @@ TEST(PlanReport, MemoryEqualsItsFormulaForEveryStage) {
                                                         << ToString(one.report.memory);
         }
       }
+    }
+  }
+}
+
+TEST(PlanReport, MemoryEqualsItsFormulaIn16Bits) {
+  for (int zero : {0, 1, 2}) {
+    for (DType reduce : {DType::kFloat, DType::kBfloat16}) {
+      Setting setting{4, zero, 1, std::numeric_limits<double>::infinity()};
+      setting.compute = DType::kBfloat16;
+      setting.reduce = reduce;
+      const Reported one(setting);
+      EXPECT_TRUE(one.report.memory.FormulasHold()) << "stage " << zero << "\n" << ToString(one.report.memory);
+      if (zero == 0) continue;
+      EXPECT_LT(one.BytesOf("replicas"), one.BytesOf("parameters") * 4) << "gathered in float";
     }
   }
 }
