@@ -83,6 +83,12 @@ TEST(ResizeTest, GradientIsTheTransposedInterpolation) {
   ExpectOpGradient("Resize", ByScales(x, {1, 1, 1.7f, 0.6f}), Mode("linear", "half_pixel"));
 }
 
+TEST(ResizeTest, NothingHasAGradientOfZeros) {
+  const Attributes attributes{{"shape", std::vector<int64_t>{2, 3}}, {"mode", std::string("linear")}};
+  ExpectIdentical(RunOp("onnxtrain.ResizeGrad", {Fed(RandomTensor(DType::kFloat, {2, 0}, 1))}, attributes)[0],
+                  Tensor::FromVector<float>({2, 3}, {0, 0, 0, 0, 0, 0}));
+}
+
 TEST(ResizeTest, RefusesWhatItDoesNotKnow) {
   Graph graph(OpRegistry::Default());
   const std::vector<OpInput> inputs{Fed(RandomTensor(DType::kFloat, {1, 2}, 1)),

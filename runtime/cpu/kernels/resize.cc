@@ -2,8 +2,8 @@
 // Resize and its gradient: one pass per axis that changes, each a sparse matrix applied along it.
 #include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/kernels/element_types.h"
-#include "runtime/cpu/kernels/resize_taps.h"
 #include "runtime/cpu/kernels/strided_copy.h"
+#include "runtime/resize_taps.h"
 
 namespace onnxtrain {
 namespace {
@@ -65,7 +65,9 @@ template <typename T>
 class ResizeKernel : public Kernel {
  public:
   ResizeKernel(const KernelContext& context, const std::vector<AxisTaps>& taps)
-      : count_(context.output_type(0).elements()), threads_(context.threads) {
+      : count_(context.output_type(0).elements()),
+        nothing_read_(context.input_type(0).elements() == 0),
+        threads_(context.threads) {
     Shape shape = context.input_type(0).shape;
     for (const AxisTaps& one : taps) {
       passes_.emplace_back(one, shape);
@@ -80,7 +82,8 @@ class ResizeKernel : public Kernel {
   Status Launch(const LaunchArgs& args) override {
     const T* x = args.input<T>(0);
     T* y = args.output<T>(0);
-    if (passes_.empty()) CopyParallel(threads_, x, y, count_);
+    if (nothing_read_) FillParallel(threads_, y, count_, T(0));
+    if (passes_.empty() && !nothing_read_) CopyParallel(threads_, x, y, count_);
     T* scratch = reinterpret_cast<T*>(args.workspace);
     for (size_t i = 0; i < passes_.size(); ++i) {
       T* to = i + 1 == passes_.size() ? y : scratch + static_cast<int64_t>(i % 2) * largest_;
@@ -94,6 +97,7 @@ class ResizeKernel : public Kernel {
   std::vector<AxisPass<T>> passes_;
   int64_t largest_ = 0;  // elements of the largest intermediate
   int64_t count_;
+  bool nothing_read_;  // the gradient of what was resized to nothing
   int threads_;
 };
 
@@ -104,28 +108,13 @@ StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, const std::
 }
 
 StatusOr<std::unique_ptr<Kernel>> MakeResize(const KernelContext& context) {
-  std::vector<double> scales;
-  if (const Value* given = context.node.input(2)) {
-    if (given->constant() == nullptr && given->type().elements() > 0) {
-      return InvalidModelError("the scales of " + context.node.Describe() + " must be a constant");
-    }
-    for (int64_t i = 0; i < given->type().elements(); ++i) scales.push_back(given->constant()->DoubleAt(i));
-  }
-  StatusOr<std::vector<AxisTaps>> taps =
-      ResizeTaps(context.node.attributes(), context.input_type(0).shape, context.output_type(0).shape, scales);
-  if (!taps.ok()) return taps.status().Prepend(context.node.Describe());
-  return Make(context, *taps);
+  ASSIGN_OR_RETURN(const std::vector<AxisTaps> taps, ResizeTapsOf(context.node));
+  return Make(context, taps);
 }
 
-// The transposed matrices, in the opposite order.
 StatusOr<std::unique_ptr<Kernel>> MakeResizeGrad(const KernelContext& context) {
-  const std::vector<float> narrow = context.node.attributes().Floats("scales");
-  ASSIGN_OR_RETURN(std::vector<AxisTaps> taps,
-                   ResizeTaps(context.node.attributes(), context.output_type(0).shape, context.input_type(0).shape,
-                              std::vector<double>(narrow.begin(), narrow.end())));
-  std::vector<AxisTaps> transposed;
-  for (size_t i = taps.size(); i-- > 0;) transposed.push_back(taps[i].Transposed());
-  return Make(context, transposed);
+  ASSIGN_OR_RETURN(const std::vector<AxisTaps> taps, ResizeGradTapsOf(context.node));
+  return Make(context, taps);
 }
 
 }  // namespace

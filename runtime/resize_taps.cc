@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "runtime/cpu/kernels/resize_taps.h"
+#include "runtime/resize_taps.h"
 
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <string>
 
 namespace onnxtrain {
 namespace {
@@ -145,6 +146,25 @@ std::vector<double> ScalesByAxis(const Attributes& attributes, const Shape& from
   return scales;
 }
 
+// `scales` as given (by axis of the attribute `axes`), empty where sizes decide.
+StatusOr<std::vector<AxisTaps>> ResizeTaps(const Attributes& attributes, const Shape& from, const Shape& to,
+                                           const std::vector<double>& scales) {
+  const Rules rules(attributes);
+  RETURN_IF_ERROR(rules.Check());
+  const std::vector<double> by_axis = ScalesByAxis(attributes, from, to, scales);
+  std::vector<AxisTaps> taps;
+  for (size_t axis = 0; axis < from.size(); ++axis) {
+    if (to[axis] > 0 && (from[axis] == 0 || !(by_axis[axis] > 0))) {
+      return InvalidModelError("Resize cannot make axis " + std::to_string(axis) + " of " + ToString(from) + " " +
+                               std::to_string(to[axis]) + " long");
+    }
+    if (ElementsOf(to) == 0) continue;
+    AxisTaps one = TapsOf(rules, axis, by_axis[axis], from[axis], to[axis]);
+    if (!IsCopy(one)) taps.push_back(std::move(one));
+  }
+  return taps;
+}
+
 }  // namespace
 
 AxisTaps AxisTaps::Transposed() const {
@@ -164,22 +184,28 @@ AxisTaps AxisTaps::Transposed() const {
   return result;
 }
 
-StatusOr<std::vector<AxisTaps>> ResizeTaps(const Attributes& attributes, const Shape& from, const Shape& to,
-                                           const std::vector<double>& scales) {
-  const Rules rules(attributes);
-  RETURN_IF_ERROR(rules.Check());
-  const std::vector<double> by_axis = ScalesByAxis(attributes, from, to, scales);
-  std::vector<AxisTaps> taps;
-  for (size_t axis = 0; axis < from.size(); ++axis) {
-    if (to[axis] > 0 && (from[axis] == 0 || !(by_axis[axis] > 0))) {
-      return InvalidModelError("Resize cannot make axis " + std::to_string(axis) + " of " + ToString(from) + " " +
-                               std::to_string(to[axis]) + " long");
+StatusOr<std::vector<AxisTaps>> ResizeTapsOf(const Node& resize) {
+  std::vector<double> scales;
+  if (const Value* given = resize.input(2)) {
+    if (given->constant() == nullptr && given->type().elements() > 0) {
+      return InvalidModelError("the scales of " + resize.Describe() + " must be a constant");
     }
-    if (ElementsOf(to) == 0) continue;
-    AxisTaps one = TapsOf(rules, axis, by_axis[axis], from[axis], to[axis]);
-    if (!IsCopy(one)) taps.push_back(std::move(one));
+    for (int64_t i = 0; i < given->type().elements(); ++i) scales.push_back(given->constant()->DoubleAt(i));
   }
+  StatusOr<std::vector<AxisTaps>> taps =
+      ResizeTaps(resize.attributes(), resize.input(0)->type().shape, resize.output(0)->type().shape, scales);
+  if (!taps.ok()) return taps.status().Prepend(resize.Describe());
   return taps;
+}
+
+StatusOr<std::vector<AxisTaps>> ResizeGradTapsOf(const Node& resize_grad) {
+  const std::vector<float> narrow = resize_grad.attributes().Floats("scales");
+  ASSIGN_OR_RETURN(std::vector<AxisTaps> taps,
+                   ResizeTaps(resize_grad.attributes(), resize_grad.output(0)->type().shape,
+                              resize_grad.input(0)->type().shape, std::vector<double>(narrow.begin(), narrow.end())));
+  std::vector<AxisTaps> transposed;
+  for (size_t i = taps.size(); i-- > 0;) transposed.push_back(taps[i].Transposed());
+  return transposed;
 }
 
 }  // namespace onnxtrain

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which elements of an axis an interpolated one is made of, by the definitions of ONNX's Resize (opset 19 and later).
-#ifndef ONNXTRAIN_RUNTIME_CPU_KERNELS_RESIZE_TAPS_H_
-#define ONNXTRAIN_RUNTIME_CPU_KERNELS_RESIZE_TAPS_H_
+#ifndef ONNXTRAIN_RUNTIME_RESIZE_TAPS_H_
+#define ONNXTRAIN_RUNTIME_RESIZE_TAPS_H_
 
+#include <cstddef>
 #include <cstdint>
-#include <string>
 #include <vector>
 
-#include "graph/attributes.h"
-#include "graph/tensor.h"
+#include "graph/graph.h"
+#include "graph/status.h"
 
 namespace onnxtrain {
 
@@ -26,11 +26,13 @@ struct AxisTaps {
   AxisTaps Transposed() const;
 };
 
-// One entry per axis that is not simply copied. `scales` as given (by axis of the attribute `axes`), empty where sizes
-// decide. Fails on modes that are not served (tf_crop_and_resize) or not defined.
-StatusOr<std::vector<AxisTaps>> ResizeTaps(const Attributes& attributes, const Shape& from, const Shape& to,
-                                           const std::vector<double>& scales);
+// What the kernels of every backend apply, one entry per axis that is not simply copied; none where there is nothing to
+// read or to write. Fails on modes that are not served (tf_crop_and_resize) or not defined, and on scales that are not
+// constant.
+StatusOr<std::vector<AxisTaps>> ResizeTapsOf(const Node& resize);
+// From dy to dx: the transposed matrices, in the opposite order.
+StatusOr<std::vector<AxisTaps>> ResizeGradTapsOf(const Node& resize_grad);
 
 }  // namespace onnxtrain
 
-#endif  // ONNXTRAIN_RUNTIME_CPU_KERNELS_RESIZE_TAPS_H_
+#endif  // ONNXTRAIN_RUNTIME_RESIZE_TAPS_H_
