@@ -23,6 +23,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddNormalizationOps(registry, context);
   AddOptimizerOps(registry, context);
   AddReductionOps(registry, context);
+  AddResizeOps(registry, context);
   AddShapeOps(registry, context);
   AddSliceOps(registry, context);
   AddSoftmaxOps(registry, context);

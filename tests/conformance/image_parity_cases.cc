@@ -61,11 +61,60 @@ void AddAveragePools(Cases& cases) {
   }
 }
 
+// x to the sizes of y in every way that the operator knows, and the gradient of it.
+void AddResize(Cases& cases, const Shape& x, const Shape& y, const Attributes& attributes) {
+  cases.push_back(
+      {"Resize", {Fed(Floats(x)), Omitted(), Omitted(), Constant(Tensor::Ints(y))}, attributes, 1, false, 1e-5});
+  Attributes gradient = attributes;
+  gradient.Set("shape", x);
+  cases.push_back({"onnxtrain.ResizeGrad", {Fed(Floats(y))}, gradient, 1, false, 3e-5});
+}
+
+void AddResizes(Cases& cases) {
+  for (const char* mode : {"nearest", "linear", "cubic"}) {
+    for (const char* coordinates : {"half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "align_corners",
+                                    "asymmetric", "tf_half_pixel_for_nn"}) {
+      const Attributes attributes{{"mode", std::string(mode)},
+                                  {"coordinate_transformation_mode", std::string(coordinates)}};
+      AddResize(cases, {2, 3, 5, 7}, {2, 3, 9, 13}, attributes);
+      AddResize(cases, {2, 3, 9, 7}, {2, 3, 4, 16}, attributes);
+    }
+    const Attributes plain{{"mode", std::string(mode)}};
+    AddResize(cases, {3, 5}, {3, 1}, plain);
+    AddResize(cases, {2, 3, 4}, {2, 3, 4}, plain);
+    AddResize(cases, {1, 2, 3, 5, 4}, {1, 2, 5, 3, 7}, plain);
+    AddResize(cases, {3, 4, 5, 3}, {5, 3, 4, 7}, plain);  // more axes than one pass takes
+    for (const char* refinement : {"exclude_outside", "antialias"}) {
+      Attributes refined = plain;
+      refined.Set(refinement, int64_t{1});
+      if (std::string(mode) != "nearest") AddResize(cases, {1, 2, 9, 11}, {1, 2, 4, 17}, refined);
+    }
+  }
+  for (const char* nearest : {"round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}) {
+    AddResize(cases, {1, 2, 6, 5}, {1, 2, 4, 10}, {{"nearest_mode", std::string(nearest)}});
+  }
+  cases.push_back({"onnxtrain.ResizeGrad", {Fed(Floats({2, 0}))}, {{"shape", Shape{2, 3}}}});
+  // Scales are float, whatever x is.
+  const std::vector<float> scales = {1, 1, 1.7f, 0.6f};
+  const Attributes linear{{"mode", std::string("linear")}};
+  cases.push_back({"Resize",
+                   {Fed(Floats({1, 2, 5, 7})), Omitted(), Constant(Tensor::FromVector<float>({4}, scales))},
+                   linear,
+                   1,
+                   true,
+                   1e-5});
+  Attributes gradient = linear;
+  gradient.Set("shape", Shape{1, 2, 5, 7});
+  gradient.Set("scales", scales);
+  cases.push_back({"onnxtrain.ResizeGrad", {Fed(Floats({1, 2, 8, 4}))}, gradient, 1, false, 3e-5});
+}
+
 }  // namespace
 
 void AddImageParityCases(std::vector<ParityCase>& cases) {
   AddGroupNormalizations(cases);
   AddAveragePools(cases);
+  AddResizes(cases);
 }
 
 }  // namespace onnxtrain

@@ -107,6 +107,7 @@ DeviceCases AllDeviceCases() {
   AddCumulativeCases(cases);
   AddElementwiseCases(cases);
   AddGroupNormalizationCases(cases);
+  AddResizeCases(cases);
   AddRowCases(cases);
   AddStepCases(cases);
   AddWindowCases(cases);

@@ -61,6 +61,7 @@ using DeviceCases = std::vector<DeviceCase>;
 void AddCumulativeCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
+void AddResizeCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddStepCases(DeviceCases& cases);
 void AddWindowCases(DeviceCases& cases);
