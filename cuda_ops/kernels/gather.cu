@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cuda_ops/kernels/block_sum.h"
 #include "cuda_ops/kernels/element_access.h"
 #include "cuda_ops/kernels/gather.h"
 #include "cuda_ops/kernels/grid.h"
+#include "cuda_ops/kernels/index_sort.h"
 #include "cuda_ops/kernels/strided_copy.h"
 #include "runtime/kernel_fault.h"
 
@@ -33,27 +33,19 @@ __global__ void __launch_bounds__(kBlockThreads) Gather(GatherArguments a) {
   }
 }
 
-// A block a place among the indices. Where the same index comes earlier, that place's block does the work.
-__global__ void __launch_bounds__(kBlockThreads) GatherGradient(GatherArguments a, DType dtype) {
+// A block a place in the sorted order. The block of the first of a run of equal keys adds the rows of the run.
+__global__ void __launch_bounds__(kBlockThreads) GatherGradient(GatherArguments a, SortedIndices sorted, DType dtype) {
   for (int64_t place = blockIdx.x; place < a.outer * a.count; place += gridDim.x) {
     const int64_t outer = place / a.count;
     const int64_t first = place % a.count;
-    const int64_t index = IndexAt(a, first);
-    int earlier = 0;
-    for (int64_t i = threadIdx.x; i < first && index >= 0; i += kBlockThreads)
-      earlier |= IndexAt(a, i) == index ? 1 : 0;
-    earlier = BlockSum(earlier);
-    if (index < 0) {
-      ReportFault(a.status_word, static_cast<uint32_t>(DeviceFault::kIndexOutOfRange), a.node_index);
-      continue;
-    }
-    if (earlier != 0) continue;
+    const uint32_t key = sorted.keys[first];
+    if (key == a.size || (first > 0 && sorted.keys[first - 1] == key)) continue;
     for (int64_t column = threadIdx.x; column < a.inner; column += kBlockThreads) {
       float sum = 0;
-      for (int64_t i = first; i < a.count; ++i) {
-        if (IndexAt(a, i) == index) sum += LoadFloat(a.data, dtype, (outer * a.count + i) * a.inner + column);
+      for (int64_t i = first; i < a.count && sorted.keys[i] == key; ++i) {
+        sum += LoadFloat(a.data, dtype, (outer * a.count + sorted.places[i]) * a.inner + column);
       }
-      StoreFloat(a.result, dtype, (outer * a.size + index) * a.inner + column, sum);
+      StoreFloat(a.result, dtype, (outer * a.size + key) * a.inner + column, sum);
     }
   }
 }
@@ -78,11 +70,17 @@ cudaError_t LaunchGather(const GatherArguments& a, size_t element_bytes, cudaStr
   }
 }
 
-cudaError_t LaunchGatherGradient(const GatherArguments& a, DType dtype, cudaStream_t stream) {
-  const cudaError_t error = LaunchFill(a.result, 0, a.outer * a.size * a.inner, SizeOf(dtype), stream);
+size_t GatherGradientWorkspace(const GatherArguments& a) { return IndexSortWorkspace(a.count); }
+
+cudaError_t LaunchGatherGradient(const GatherArguments& a, DType dtype, void* workspace, cudaStream_t stream) {
+  cudaError_t error = LaunchFill(a.result, 0, a.outer * a.size * a.inner, SizeOf(dtype), stream);
   if (error != cudaSuccess || a.outer * a.count * a.inner == 0) return error;
+  SortedIndices sorted;
+  error = LaunchIndexSort({a.indices, a.count, a.size, a.index_dtype, a.status_word, a.node_index}, workspace, &sorted,
+                          stream);
+  if (error != cudaSuccess) return error;
   return ONNXTRAIN_LAUNCH(cuda_kernels::GatherGradient, RowBlocks(a.outer * a.count), kBlockThreads, 0, stream, a,
-                          dtype);
+                          sorted, dtype);
 }
 
 }  // namespace onnxtrain

@@ -27,8 +27,10 @@ struct GatherArguments {
 };
 // Elements of 1, 2, 4 or 8 bytes.
 cudaError_t LaunchGather(const GatherArguments& arguments, size_t element_bytes, cudaStream_t stream);
-// Floating types. Deterministic: the first place of an index adds the rows of all its places, in their order.
-cudaError_t LaunchGatherGradient(const GatherArguments& arguments, DType dtype, cudaStream_t stream);
+// Floating types. Deterministic: rows of one index are added in the order of its places (index_sort.h). Fewer than 2^31
+// indices along an axis shorter than that.
+size_t GatherGradientWorkspace(const GatherArguments& arguments);
+cudaError_t LaunchGatherGradient(const GatherArguments& arguments, DType dtype, void* workspace, cudaStream_t stream);
 
 }  // namespace onnxtrain
 

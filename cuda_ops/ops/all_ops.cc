@@ -14,6 +14,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddCollectiveOps(registry, context);
   AddComparisonOps(registry, context);
   AddCumulativeOps(registry, context);
+  AddDropoutOps(registry, context);
   AddElementwiseOps(registry, context);
   AddGatherOps(registry, context);
   AddGroupNormalizationOps(registry, context);

@@ -19,6 +19,7 @@ void AddPadOps(KernelRegistry& registry, const CudaContext& context);
 void AddCollectiveOps(KernelRegistry& registry, const CudaContext& context);
 void AddComparisonOps(KernelRegistry& registry, const CudaContext& context);
 void AddCumulativeOps(KernelRegistry& registry, const CudaContext& context);
+void AddDropoutOps(KernelRegistry& registry, const CudaContext& context);
 void AddElementwiseOps(KernelRegistry& registry, const CudaContext& context);
 void AddGatherOps(KernelRegistry& registry, const CudaContext& context);
 void AddGroupNormalizationOps(KernelRegistry& registry, const CudaContext& context);

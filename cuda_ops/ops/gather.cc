@@ -41,14 +41,19 @@ StatusOr<std::unique_ptr<Kernel>> MakeGatherGrad(const KernelContext& context) {
   const DType dtype = context.input_type(1).dtype;
   if (!IsDeviceFloat(dtype) || !IsDeviceInteger(context.input_type(0).dtype)) return UnsupportedTypes(context);
   const GatherArguments constants = Constants(context, context.output_type(0).shape, context.input_type(0));
-  return MakeLaunchKernel(context, [constants, dtype](const LaunchArgs& args, cudaStream_t stream) {
+  constexpr int64_t kMost = (int64_t{1} << 31) - 1;
+  if (constants.count >= kMost || constants.size >= kMost) {
+    return InvalidModelError(context.node.Describe() + ": the CUDA kernel adds fewer than 2^31 - 1 rows");
+  }
+  const auto call = [constants, dtype](const LaunchArgs& args, cudaStream_t stream) {
     GatherArguments a = constants;
     a.data = args.inputs[1];
     a.indices = args.inputs[0];
     a.result = args.outputs[0];
     a.status_word = args.status_word;
-    return LaunchGatherGradient(a, dtype, stream);
-  });
+    return LaunchGatherGradient(a, dtype, args.workspace, stream);
+  };
+  return MakeLaunchKernel(context, call, GatherGradientWorkspace(constants));
 }
 
 }  // namespace

@@ -287,6 +287,16 @@ void AddLosses(Cases& cases) {
   }
 }
 
+void AddDropouts(Cases& cases) {
+  const Attributes drawing = {{"ratio", 0.25f}, {"seed", int64_t{12}}, {"draw_id", int64_t{3}}};
+  for (const Shape& shape : {Shape{3, 7}, Shape{5, 1, 409}}) {
+    cases.push_back({"onnxtrain.Dropout", {Fed(Floats(shape)), Fed(Tensor::Scalar<int64_t>(7))}, drawing, 2});
+    cases.push_back(
+        {"onnxtrain.DropoutGrad", {Fed(Floats(shape)), Fed(Bools(shape))}, {{"ratio", 0.25f}}, 1, false});
+    cases.push_back({"Dropout", {Fed(Floats(shape))}, {}, 2});
+  }
+}
+
 void AddGathers(Cases& cases) {
   for (const int64_t axis : {0, 1}) {
     cases.push_back({"Gather", {Fed(Floats({6, 5, 3})), Fed(Longs({4, 2}, -5, 4))}, {{"axis", axis}}});
@@ -359,6 +369,7 @@ std::vector<ParityCase> AllParityCases() {
   AddImages(cases);
   AddImageParityCases(cases);
   AddLosses(cases);
+  AddDropouts(cases);
   AddGathers(cases);
   AddStep(cases);
   return cases;

@@ -105,6 +105,7 @@ std::string Disagreement(const CaseResult& result) {
 DeviceCases AllDeviceCases() {
   DeviceCases cases;
   AddCumulativeCases(cases);
+  AddDropoutCases(cases);
   AddElementwiseCases(cases);
   AddGroupNormalizationCases(cases);
   AddResizeCases(cases);

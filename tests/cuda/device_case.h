@@ -59,6 +59,7 @@ struct DeviceCase {
 using DeviceCases = std::vector<DeviceCase>;
 
 void AddCumulativeCases(DeviceCases& cases);
+void AddDropoutCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
 void AddResizeCases(DeviceCases& cases);

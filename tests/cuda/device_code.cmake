@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Our CUDA kernels without a GPU: what nvcc made of them, and the same files compiled for the host, plain and under
 # ThreadSanitizer and AddressSanitizer with UndefinedBehaviorSanitizer.
-set(case_sources cumulative_cases.cc device_case.cc elementwise_cases.cc group_normalization_cases.cc resize_cases.cc
-  row_cases.cc step_cases.cc window_cases.cc)
+set(case_sources cumulative_cases.cc device_case.cc dropout_cases.cc elementwise_cases.cc group_normalization_cases.cc
+  resize_cases.cc row_cases.cc step_cases.cc window_cases.cc)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
@@ -88,6 +88,8 @@ function(onnxtrain_add_sanitized name sanitizers cases)
     ENVIRONMENT "TSAN_OPTIONS=history_size=1;ASAN_OPTIONS=detect_leaks=0")
 endfunction()
 
-onnxtrain_add_sanitized(tsan thread 2
+onnxtrain_add_sanitized(tsan thread 1
   missing_barrier missing_second_barrier missing_warp_barrier unordered_sum unordered_blocks)
 onnxtrain_add_sanitized(asan address,undefined 1000 static_shared dynamic_shared global)
+add_test(NAME cuda/slow_device_code_under_tsan COMMAND device_code_tsan 4)
+set_tests_properties(cuda/slow_device_code_under_tsan PROPERTIES LABELS "cuda;slow")

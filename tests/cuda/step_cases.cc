@@ -20,6 +20,8 @@ struct GatherShape {
   int64_t outer, size, inner, count;
 };
 const GatherShape kGathers[] = {{1, 1, 1, 1}, {1, 7, 33, 40}, {3, 5, 8, 9}, {1, 50, 64, 20}};
+// Two and three bytes of a key, several tiles, long runs.
+const GatherShape kSorts[] = {{1, 70000, 3, 600}, {2, 3, 2, 700}};
 
 // Indices of both signs.
 GatherArguments ArgumentsOf(const GatherShape& s, Array& data, Array& indices, Array& result) {
@@ -61,7 +63,9 @@ CaseResult RunGatherGradient(DType dtype, DType index_dtype, const GatherShape& 
   Array dy = Uniform(dtype, s.outer * s.count * s.inner, 2), indices = IndicesOf(s, index_dtype);
   CaseResult result;
   Array& dx = result.outputs.emplace_back(dtype, s.outer * s.size * s.inner);
-  LaunchGatherGradient(ArgumentsOf(s, dy, indices, dx), dtype, nullptr);
+  const GatherArguments a = ArgumentsOf(s, dy, indices, dx);
+  Array workspace(DType::kUint8, static_cast<int64_t>(GatherGradientWorkspace(a)));
+  LaunchGatherGradient(a, dtype, workspace.data(), nullptr);
   auto& expected = result.expected.emplace_back(static_cast<size_t>(dx.count()));
   for (int64_t i = 0; i < dy.count(); ++i) {
     const int64_t row = i / s.inner;
@@ -83,7 +87,9 @@ CaseResult RunBadIndex(bool gradient) {
   GatherArguments a = ArgumentsOf(s, rows, indices, y);
   a.status_word = word.as<uint64_t>();
   a.node_index = 4;
-  gradient ? LaunchGatherGradient(a, DType::kFloat, nullptr) : LaunchGather(a, sizeof(float), nullptr);
+  Array workspace(DType::kUint8, static_cast<int64_t>(GatherGradientWorkspace(a)));
+  gradient ? LaunchGatherGradient(a, DType::kFloat, workspace.data(), nullptr)
+           : LaunchGather(a, sizeof(float), nullptr);
   result.outputs.push_back(std::move(word));
   result.expected.push_back(gradient ? std::vector<double>{0, 0, 0, 0, 8, 10}
                                      : std::vector<double>{5, 6, 0, 0, 0, 0, 5, 6});
@@ -101,6 +107,10 @@ void AddGathers(DeviceCases& cases) {
         cases.push_back({Named("GatherGrad", dtype), [=] { return RunGatherGradient(dtype, index_dtype, shape); }});
       }
     }
+  }
+  for (const GatherShape& shape : kSorts) {
+    cases.push_back(
+        {"GatherGrad of runs", [=] { return RunGatherGradient(DType::kFloat, DType::kInt64, shape); }});
   }
   for (const bool gradient : {false, true}) cases.push_back({"BadIndex", [=] { return RunBadIndex(gradient); }});
 }
