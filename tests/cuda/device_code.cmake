@@ -92,4 +92,4 @@ onnxtrain_add_sanitized(tsan thread 1
   missing_barrier missing_second_barrier missing_warp_barrier unordered_sum unordered_blocks)
 onnxtrain_add_sanitized(asan address,undefined 1000 static_shared dynamic_shared global)
 add_test(NAME cuda/slow_device_code_under_tsan COMMAND device_code_tsan 4)
-set_tests_properties(cuda/slow_device_code_under_tsan PROPERTIES LABELS "cuda;slow")
+set_tests_properties(cuda/slow_device_code_under_tsan PROPERTIES LABELS "cuda;slow" ENVIRONMENT "TSAN_OPTIONS=history_size=1")
