@@ -6,6 +6,7 @@
 #include "cuda_ops/cublaslt_product.h"
 #include "cuda_ops/cuda_error.h"
 #include "cuda_ops/cuda_stream.h"
+#include "cuda_ops/host_kernel.h"
 #include "cuda_ops/ops/all_ops.h"
 
 namespace onnxtrain {
@@ -80,8 +81,21 @@ StatusOr<std::unique_ptr<CudaDevice>> CudaDevice::Create(int ordinal, const Back
       cudaDeviceGetAttribute(&device->context_.multiprocessors, cudaDevAttrMultiProcessorCount, ordinal));
   RETURN_IF_ERROR(device->OpenMatmul());
   RETURN_IF_ERROR(device->OpenConvolutions());
-  AddAllCudaOps(device->kernels_, device->context_);
+  device->AddKernels(options.fallback.get());
   return device;
+}
+
+void CudaDevice::AddKernels(const KernelRegistry* fallback) {
+  if (fallback == nullptr) return AddAllCudaOps(kernels_, context_);
+  KernelRegistry native;
+  AddAllCudaOps(native, context_);
+  for (const std::string& op : native.Ops()) {
+    const KernelFactory* host = fallback->Find(op);
+    kernels_.Add(op, host == nullptr ? *native.Find(op) : WithHostKernel(*native.Find(op), *host, &host_notes_));
+  }
+  for (const std::string& op : fallback->Ops()) {
+    if (!native.Has(op)) kernels_.Add(op, WithHostKernel(nullptr, *fallback->Find(op), &host_notes_));
+  }
 }
 
 Status CudaDevice::OpenMatmul() {
@@ -108,6 +122,7 @@ Status CudaDevice::OpenConvolutions() {
 
 std::vector<std::string> CudaDevice::notes() const {
   std::vector<std::string> notes = matmul_algorithms_->notes();
+  notes.insert(notes.end(), host_notes_.begin(), host_notes_.end());
   if (convolutions_ == nullptr) return notes;
   const std::vector<std::string> more = convolutions_->notes();
   notes.insert(notes.end(), more.begin(), more.end());

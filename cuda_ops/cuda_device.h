@@ -52,9 +52,12 @@ class CudaDevice : public Device {
   Status MakeCurrent() const;
   Status OpenMatmul();
   Status OpenConvolutions();
+  // Kernels of cuda_ops/ops, and where there is a fallback, of the host.
+  void AddKernels(const KernelRegistry* fallback);
 
   std::unique_ptr<MatmulAlgorithms> matmul_algorithms_;
   std::unique_ptr<ConvolutionLibrary> convolutions_;  // may be null
+  std::vector<std::string> host_notes_;               // of nodes that run on the host
   CudaContext context_;
   FirstFailure failure_;  // outlives the streams
   KernelRegistry kernels_;

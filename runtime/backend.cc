@@ -8,6 +8,7 @@
 
 #include "runtime/backend_build.h"
 #include "runtime/cpu/cpu_device.h"
+#include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/local_communicator.h"
 
 namespace onnxtrain {
@@ -55,8 +56,17 @@ StatusOr<void*> OpenSharedObject(const std::string& name, const std::string& mod
 
 }  // namespace
 
+std::shared_ptr<const KernelRegistry> CpuKernels() {
+  auto kernels = std::make_shared<KernelRegistry>();
+  AddAllKernels(*kernels);
+  return kernels;
+}
+
 StatusOr<std::unique_ptr<Backend>> OpenBackend(std::string_view name, const BackendOptions& options) {
   if (name == "cpu") {
+    if (options.fallback != nullptr) {
+      return UsageError("--fallback: --device cpu has nothing to fall back from; leave it out or use --device cuda");
+    }
     if (options.tf32) return UsageError("--tf32: --device cpu multiplies in float; leave it out or use --device cuda");
     if (!options.cache_folder.empty()) return UsageError("--cache: --device cpu has nothing to keep; leave it out");
     return std::unique_ptr<Backend>(std::make_unique<CpuBackend>(options));

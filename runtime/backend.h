@@ -23,6 +23,8 @@ struct BackendOptions {
   std::string module;                         // path of the shared object; empty: searched beside the program
   bool tf32 = false;                          // factors of float products may be rounded to TF32
   std::string cache_folder;                   // what was chosen is kept there for the next run; empty: not
+  // Kernels of the CPU for nodes that the device has none for, which then run on the host; null: such nodes are refused.
+  std::shared_ptr<const KernelRegistry> fallback;
 };
 
 class Backend {
@@ -46,6 +48,9 @@ StatusOr<std::unique_ptr<Backend>> OpenBackend(std::string_view name, const Back
 // What the shared object of a backend exports, as `extern "C" const onnxtrain::BackendModule*
 // onnxtrain_backend_module()`. `build` is that of backend_build.h when the shared object was compiled; another than the
 // program's is refused.
+// For BackendOptions::fallback.
+std::shared_ptr<const KernelRegistry> CpuKernels();
+
 struct BackendModule {
   const char* build;
   StatusOr<std::unique_ptr<Backend>> (*create)(const BackendOptions& options);

@@ -39,7 +39,8 @@ Status CheckKernels(const Graph& graph, const Device& device) {
     text += "\n  " + op + ": " + std::to_string(uses.first) + (uses.first == 1 ? " node, " : " nodes, the first is ") +
             uses.second->Describe();
   }
-  return InvalidModelError("--device " + std::string(device.name()) + " has no kernel for" + text);
+  const std::string advice = device.name() == "cpu" ? "" : "\n--fallback cpu runs them on the host";
+  return InvalidModelError("--device " + std::string(device.name()) + " has no kernel for" + text + advice);
 }
 
 }  // namespace

@@ -7,7 +7,13 @@
 
 namespace onnxtrain {
 
-enum class DeviceFault : uint32_t { kNone = 0, kIndexOutOfRange = 1, kNonFinite = 2, kLabelOutOfRange = 3 };
+enum class DeviceFault : uint32_t {
+  kNone = 0,
+  kIndexOutOfRange = 1,
+  kNonFinite = 2,
+  kLabelOutOfRange = 3,
+  kHostKernel = 4,  // one that ran on the host for a device failed; its next launch says why
+};
 
 }  // namespace onnxtrain
 

@@ -61,6 +61,7 @@ Status LocalSession::Initialize() {
   backend.timeout = std::chrono::seconds(options_.timeout_seconds);
   backend.tf32 = options_.tf32;
   backend.cache_folder = options_.cache_folder;
+  if (options_.fallback_to_cpu) backend.fallback = CpuKernels();
   ASSIGN_OR_RETURN(backend_, OpenBackend(options_.device, backend));
   if (options_.cuda_graphs && !backend_->device(0).can_record()) {
     return UsageError("--cuda-graphs: --device " + options_.device + " has none");

@@ -91,6 +91,8 @@ Status DescribeFault(uint64_t status_word, const Graph& graph, const FedBytes& f
       return InvalidDataError("index out of range at " + where + found +
                               "; an index input must lie inside the axis it selects from (an embedding has as many "
                               "rows as its weight): check the data");
+    case DeviceFault::kHostKernel:
+      return InternalError("the kernel of " + where + ", which ran on the host, failed");
     default: return NonFiniteError("a value that is not finite at " + where);
   }
 }

@@ -77,6 +77,7 @@ struct TrainingOptions {
   // Numbers and machine.
   bool cuda_graphs = false;     // replays every step whole after its first run; --device cuda only
   bool tf32 = false;            // factors of float products may be rounded to ten bits; --device cuda only
+  bool fallback_to_cpu = false;  // what --device cuda has no kernel for runs on the host
   std::string cache_folder;     // keeps the choices of algorithms from run to run; --device cuda only; empty: not kept
   std::string device = "cpu";   // "cuda": needs libonnxtrain_cuda.so (runtime/backend.h)
   DType dtype = DType::kFloat;  // kFloat, kDouble, or kBfloat16 over float parameters (passes/mixed_precision.h)

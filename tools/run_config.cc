@@ -90,6 +90,7 @@ std::string EffectiveConfig(const RunOptions& run, int64_t steps) {
   json["device"] = t.device;
   json["cuda-graphs"] = t.cuda_graphs;
   json["tf32"] = t.tf32;
+  json["fallback"] = t.fallback_to_cpu ? "cpu" : "none";
   if (!t.cache_folder.empty()) json["cache"] = t.cache_folder;
   if (t.memory_limit > 0) json["memory-limit"] = t.memory_limit;
   json["seed"] = t.seed;
@@ -130,7 +131,7 @@ StatusOr<StoredRun> ApplyStoredConfig(const std::string& stored, const std::stri
     for (const char* key : {"min-lr", "step-size", "gamma", "decay-steps"}) json.erase(key);
   }
   if (options.given("device")) {
-    for (const char* key : {"cuda-graphs", "tf32", "cache"}) json.erase(key);
+    for (const char* key : {"cuda-graphs", "tf32", "fallback", "cache"}) json.erase(key);
   }
   if (options.given("optimizer")) {
     for (const char* key : {"lr", "momentum", "nesterov", "betas", "eps", "weight-decay"}) json.erase(key);

@@ -240,6 +240,12 @@ void AddNumberOptions(OptionSet& o, RunOptions& run) {
   o.Choice("device", &run.training.device, {"cpu", "cuda"}, "where it runs");
   o.Flag("cuda-graphs", &run.training.cuda_graphs, "replay every step as a whole after its first run");
   o.Flag("tf32", &run.training.tf32, "let GPUs round factors of f32 products to TF32");
+  o.Custom("fallback", "none|cpu", "where nodes run that a GPU has no kernel for (none: they are refused)",
+           [&run](const std::string& value) -> Status {
+             if (value != "none" && value != "cpu") return UsageError("'" + value + "' is no choice: none or cpu");
+             run.training.fallback_to_cpu = value == "cpu";
+             return OkStatus();
+           });
   o.String("cache", &run.training.cache_folder, "DIR", "keep the choices of algorithms for GPUs from run to run");
 }
 

@@ -6,6 +6,7 @@ namespace onnxtrain {
 void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddActivationOps(registry, context);
   AddBatchNormalizationOps(registry, context);
+  AddBinaryLossOps(registry, context);
   AddConvOps(registry, context);
   AddPoolOps(registry, context);
   AddCastOps(registry, context);

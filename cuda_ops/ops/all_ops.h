@@ -11,6 +11,7 @@ struct CudaContext;
 
 void AddActivationOps(KernelRegistry& registry, const CudaContext& context);
 void AddBatchNormalizationOps(KernelRegistry& registry, const CudaContext& context);
+void AddBinaryLossOps(KernelRegistry& registry, const CudaContext& context);
 void AddConvOps(KernelRegistry& registry, const CudaContext& context);
 void AddPoolOps(KernelRegistry& registry, const CudaContext& context);
 void AddCastOps(KernelRegistry& registry, const CudaContext& context);

@@ -287,6 +287,20 @@ void AddLosses(Cases& cases) {
   }
 }
 
+void AddBinaryLosses(Cases& cases) {
+  for (const char* reduction : {"mean", "sum", "none"}) {
+    const Attributes attributes = {{"reduction", reduction}};
+    const Shape shape = {7, 93};
+    const Shape dloss = std::string(reduction) == "none" ? shape : Shape{};
+    const Tensor target = RandomTensor(DType::kFloat, shape, 6, 0, 1);
+    cases.push_back({"onnxtrain.BinaryCrossEntropyWithLogits", {Fed(Floats(shape)), Fed(target)}, attributes, 1,
+                     false, 1e-5});
+    cases.push_back({"onnxtrain.BinaryCrossEntropyWithLogitsGrad",
+                     {Fed(RandomTensor(DType::kFloat, dloss, 7)), Fed(Floats(shape)), Fed(target)}, attributes, 1,
+                     false, 1e-5});
+  }
+}
+
 void AddDropouts(Cases& cases) {
   const Attributes drawing = {{"ratio", 0.25f}, {"seed", int64_t{12}}, {"draw_id", int64_t{3}}};
   for (const Shape& shape : {Shape{3, 7}, Shape{5, 1, 409}}) {
@@ -369,6 +383,7 @@ std::vector<ParityCase> AllParityCases() {
   AddImages(cases);
   AddImageParityCases(cases);
   AddLosses(cases);
+  AddBinaryLosses(cases);
   AddDropouts(cases);
   AddGathers(cases);
   AddStep(cases);

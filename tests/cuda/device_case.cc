@@ -104,6 +104,7 @@ std::string Disagreement(const CaseResult& result) {
 
 DeviceCases AllDeviceCases() {
   DeviceCases cases;
+  AddBinaryLossCases(cases);
   AddCumulativeCases(cases);
   AddDropoutCases(cases);
   AddElementwiseCases(cases);

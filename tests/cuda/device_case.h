@@ -58,6 +58,7 @@ struct DeviceCase {
 };
 using DeviceCases = std::vector<DeviceCase>;
 
+void AddBinaryLossCases(DeviceCases& cases);
 void AddCumulativeCases(DeviceCases& cases);
 void AddDropoutCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);

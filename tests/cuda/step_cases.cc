@@ -6,6 +6,7 @@
 
 #include "cuda_ops/kernels/collective_progress.h"
 #include "cuda_ops/kernels/gather.h"
+#include "cuda_ops/kernels/host_fault.h"
 #include "cuda_ops/kernels/optimizer.h"
 #include "cuda_ops/kernels/step_control.h"
 #include "runtime/math/optimizer.h"
@@ -113,6 +114,24 @@ void AddGathers(DeviceCases& cases) {
         {"GatherGrad of runs", [=] { return RunGatherGradient(DType::kFloat, DType::kInt64, shape); }});
   }
   for (const bool gradient : {false, true}) cases.push_back({"BadIndex", [=] { return RunBadIndex(gradient); }});
+}
+
+// What the host reports joins an empty word and does not replace another.
+CaseResult RunMergeFault(double host, double device) {
+  Array host_word(DType::kInt64, std::vector<double>{host});
+  CaseResult result;
+  Array& word = result.outputs.emplace_back(DType::kInt64, std::vector<double>{device});
+  LaunchMergeFault(host_word.as<uint64_t>(), word.as<uint64_t>(), nullptr);
+  result.expected.push_back({device != 0 ? device : host});
+  return result;
+}
+
+void AddMergeFaults(DeviceCases& cases) {
+  for (const double host : {0.0, 4294967299.0}) {
+    for (const double device : {0.0, 8589934593.0}) {
+      cases.push_back({"MergeFault", [=] { return RunMergeFault(host, device); }});
+    }
+  }
 }
 
 struct OptimizerCase {
@@ -312,6 +331,7 @@ void AddStep(DeviceCases& cases) {
 }  // namespace
 
 void AddStepCases(DeviceCases& cases) {
+  AddMergeFaults(cases);
   AddGathers(cases);
   AddOptimizers(cases);
   AddStep(cases);

@@ -13,6 +13,8 @@
 #include "runtime/local_session.h"
 #include "tests/end_to_end/reference_case.h"
 #include "tests/support/backends.h"
+#include "tests/support/op_runner.h"
+#include "tests/support/status_matchers.h"
 #include "tests/support/temporary_folder.h"
 
 namespace onnxtrain {
@@ -166,6 +168,51 @@ TEST_F(OnGpus, AlgorithmsAreKeptFromRunToRun) {
   ExpectSameBits(first, TrainCase(run, cut, DType::kFloat,
                                   [&](TrainingSession& session, const StepResult&) { notes = session.notes(); }));
   EXPECT_THAT(notes, Contains(HasSubstr(files[0] + " is not used: it was cut or changed")));
+}
+
+// A product of elements has kernels on the CPU alone: with --fallback cpu its node runs there, eager and recorded, and
+// without it the model is refused with the way out.
+TEST_F(OnGpus, WhatHasNoKernelRunsOnTheHostWhereThatIsAsked) {
+  const TemporaryFolder folder;
+  const std::string model = folder.Write("model.onnxtxt", R"(< ir_version: 10, opset_import: ["" : 24] >
+step (float[8,4] x) => (float[8,1] y)
+<float[4,3] w = {0.5, -1.0, 0.25, 1.5, 0.75, -0.5, 1.25, 0.3, -0.2, 0.9, 0.4, 0.6}, int64[1] axes = {1}>
+{
+  h = MatMul (x, w)
+  y = ReduceProd <keepdims = 1> (h, axes)
+}
+)");
+  TrainingOptions options;
+  options.loss = "mse";
+  options.labels = "labels";
+  options.optimizer = "sgd";
+  options.lr = 0.01;
+  options.batch_size = 4;
+  options.ranks = 2;
+  options.zero = 1;
+  const Tensor x = RandomTensor(DType::kFloat, {16, 4}, 1), labels = RandomTensor(DType::kFloat, {16, 1}, 2);
+  const auto losses = [&](const TrainingOptions& chosen) {
+    std::vector<double> all;
+    const auto session = TrainingSession::Create(model, chosen);
+    EXPECT_TRUE(IsOk(session.status()));
+    for (int step = 0; session.ok() && step < 6; ++step) {
+      const auto result = (*session)->Step({{"x", x.data()}, {"labels", labels.data()}}, 8);
+      EXPECT_TRUE(IsOk(result.status()));
+      all.push_back(result.ok() ? result->loss : -1);
+    }
+    return all;
+  };
+  const std::vector<double> expected = losses(options);
+  options.device = "cuda";
+  EXPECT_THAT(TrainingSession::Create(model, options).status().message(),
+              HasSubstr("--fallback cpu runs them on the host"));
+  options.fallback_to_cpu = true;
+  for (const bool graphs : {false, true}) {
+    options.cuda_graphs = graphs;
+    const std::vector<double> found = losses(options);
+    ASSERT_EQ(found.size(), expected.size());
+    for (size_t k = 0; k < found.size(); ++k) EXPECT_NEAR(found[k], expected[k], 1e-5) << "step " << k;
+  }
 }
 
 // The engines of the CNN's convolutions are chosen in the first run and read in the second.

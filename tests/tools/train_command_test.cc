@@ -44,6 +44,8 @@ TEST_F(TrainCommandTest, UsageErrorsWriteNothing) {
                            Words("--device cuda"),
                            Words("--cuda-graphs"),
                            Words("--tf32"),
+                           Words("--fallback cpu"),
+                           Words("--fallback gpu"),
                            Words("--cache {d}/cache"),
                            Words("--sync-bn"),
                            Words("--optimizer lamb"),
