@@ -1,123 +1,151 @@
 // SPDX-License-Identifier: Apache-2.0
+// A stable radix sort (Knuth, The Art of Computer Programming 3, 5.2.5), least significant digit first. A block orders
+// a tile of keys: each thread counts the digits of some neighbouring keys, a sum over (digit, thread) gives each
+// thread's first place for each digit, and a sum over (digit, tile) each tile's.
+#include "cuda_ops/kernels/block_prefix.h"
 #include "cuda_ops/kernels/index_sort.h"
-
-#include <utility>
-
-#include "cuda_ops/kernels/element_access.h"
-#include "cuda_ops/kernels/grid.h"
-#include "runtime/kernel_fault.h"
 
 namespace onnxtrain {
 namespace cuda_kernels {
 
-constexpr int kDigitBits = 8;
-constexpr unsigned kDigits = 1u << kDigitBits;
-static_assert(kDigits == kBlockThreads);  // a thread a digit
+inline constexpr int kDigitBits = 4;
+inline constexpr unsigned kDigits = 1u << kDigitBits;
+inline constexpr unsigned kThreadKeys = 8;
+inline constexpr int64_t kTileKeys = int64_t{kThreadKeys} * kBlockThreads;
+inline constexpr unsigned kScanned = 16;  // counts a thread of SumDigitCounts takes at a time
 
 __device__ inline unsigned DigitOf(uint32_t key, int shift) { return key >> shift & (kDigits - 1); }
 
-__global__ void __launch_bounds__(kBlockThreads) IndexKeys(IndexSortArguments a, uint32_t* keys, uint32_t* places) {
-  for (int64_t i = FirstElement(); i < a.count; i += ElementStride()) {
-    const int64_t given = a.index_dtype == DType::kInt32 ? static_cast<const int32_t*>(a.indices)[i]
-                                                         : static_cast<const int64_t*>(a.indices)[i];
-    const int64_t index = given < 0 ? given + a.size : given;
-    const bool inside = index >= 0 && index < a.size;
-    if (!inside) ReportFault(a.status_word, static_cast<uint32_t>(DeviceFault::kIndexOutOfRange), a.node_index);
-    keys[i] = static_cast<uint32_t>(inside ? index : a.size);
-    places[i] = static_cast<uint32_t>(i);
+// of[digit * kBlockThreads + thread] becomes the number of keys of the tile that come before the thread's first one of
+// that digit. Returns with all threads beyond a barrier.
+__device__ inline void TileStarts(const uint32_t* keys, int64_t begin, int64_t end, int shift, uint16_t* of) {
+  const unsigned thread = threadIdx.x;
+  for (unsigned digit = 0; digit < kDigits; ++digit) of[digit * kBlockThreads + thread] = 0;
+  for (int64_t i = begin + thread * kThreadKeys; i < begin + (thread + 1) * kThreadKeys && i < end; ++i) {
+    ++of[DigitOf(keys[i], shift) * kBlockThreads + thread];
+  }
+  __syncthreads();
+  uint16_t* const mine = of + thread * kDigits;
+  unsigned sum = 0;
+  for (unsigned i = 0; i < kDigits; ++i) sum += mine[i];
+  unsigned before = BlockPrefix(sum).before;
+  for (unsigned i = 0; i < kDigits; ++i) {
+    const unsigned count = mine[i];
+    mine[i] = static_cast<uint16_t>(before);
+    before += count;
+  }
+  __syncthreads();
+}
+
+// digit_counts [digit, tile]
+__global__ void __launch_bounds__(kBlockThreads)
+    CountDigits(const uint32_t* keys, int64_t count, int shift, int64_t tiles, uint32_t* digit_counts) {
+  __shared__ uint16_t starts[kDigits * kBlockThreads];
+  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int64_t begin = tile * kTileKeys;
+    const int64_t end = begin + kTileKeys < count ? begin + kTileKeys : count;
+    TileStarts(keys, begin, end, shift, starts);
+    const unsigned digit = threadIdx.x;
+    if (digit < kDigits) {
+      const int64_t next = digit + 1 < kDigits ? starts[(digit + 1) * kBlockThreads] : end - begin;
+      digit_counts[digit * tiles + tile] = static_cast<uint32_t>(next - starts[digit * kBlockThreads]);
+    }
+    __syncthreads();  // before the next tile's counts
   }
 }
 
-// table[digit * tiles + tile]: how often the digit occurs in the tile. A block a tile.
-__global__ void __launch_bounds__(kBlockThreads)
-    CountDigits(const uint32_t* keys, int64_t count, int shift, uint32_t* table, unsigned tiles) {
-  __shared__ unsigned digits[kBlockThreads];
-  const int64_t i = FirstElement();
-  digits[threadIdx.x] = i < count ? DigitOf(keys[i], shift) : kDigits;
-  __syncthreads();
-  uint32_t found = 0;
-  for (unsigned other = 0; other < kBlockThreads; ++other) found += digits[other] == threadIdx.x ? 1 : 0;
-  table[threadIdx.x * tiles + blockIdx.x] = found;
-}
-
-// Every entry becomes the sum of those before it. One block; a thread takes a run of entries.
-__global__ void __launch_bounds__(kBlockThreads) SumBefore(uint32_t* table, int64_t entries) {
-  __shared__ uint32_t sums[kBlockThreads];
-  const int64_t each = (entries + kBlockThreads - 1) / kBlockThreads;
-  const int64_t begin = threadIdx.x * each;
-  const int64_t end = begin + each < entries ? begin + each : entries;
-  uint32_t sum = 0;
-  for (int64_t i = begin; i < end; ++i) sum += table[i];
-  sums[threadIdx.x] = sum;
-  __syncthreads();
-  uint32_t before = 0;
-  for (unsigned other = 0; other < threadIdx.x; ++other) before += sums[other];
-  for (int64_t i = begin; i < end; ++i) {
-    const uint32_t mine = table[i];
-    table[i] = before;
-    before += mine;
+// Each count becomes the sum of those before it. One block.
+__global__ void __launch_bounds__(kBlockThreads) SumDigitCounts(uint32_t* counts, int64_t count) {
+  uint32_t carried = 0;
+  for (int64_t base = 0; base < count; base += int64_t{kScanned} * kBlockThreads) {
+    const int64_t first = base + threadIdx.x * kScanned;
+    const int64_t end = first + kScanned < count ? first + kScanned : count;
+    uint32_t sum = 0;
+    for (int64_t i = first; i < end; ++i) sum += counts[i];
+    const Prefix<uint32_t> prefix = BlockPrefix(sum);
+    uint32_t before = carried + prefix.before;
+    for (int64_t i = first; i < end; ++i) {
+      const uint32_t here = counts[i];
+      counts[i] = before;
+      before += here;
+    }
+    carried += prefix.total;
   }
 }
 
-__global__ void __launch_bounds__(kBlockThreads)
-    MoveByDigit(const uint32_t* keys, const uint32_t* places, int64_t count, int shift, const uint32_t* table,
-                unsigned tiles, uint32_t* to_keys, uint32_t* to_places) {
-  __shared__ unsigned digits[kBlockThreads];
-  const int64_t i = FirstElement();
-  const uint32_t key = i < count ? keys[i] : 0;
-  const unsigned digit = i < count ? DigitOf(key, shift) : kDigits;
-  digits[threadIdx.x] = digit;
-  __syncthreads();
-  if (i >= count) return;
-  uint32_t rank = 0;
-  for (unsigned other = 0; other < threadIdx.x; ++other) rank += digits[other] == digit ? 1 : 0;
-  const uint32_t to = table[digit * tiles + blockIdx.x] + rank;
-  to_keys[to] = key;
-  to_places[to] = places[i];
+struct KeysAndPlaces {
+  uint32_t* keys;
+  uint32_t* places;
+};
+
+__global__ void __launch_bounds__(kBlockThreads) PlaceKeys(KeysAndPlaces from, KeysAndPlaces to, int64_t count,
+                                                           int shift, int64_t tiles, const uint32_t* digit_counts) {
+  __shared__ uint16_t starts[kDigits * kBlockThreads];
+  __shared__ uint16_t of_tile[kDigits];
+  for (int64_t tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+    const int64_t begin = tile * kTileKeys;
+    const int64_t end = begin + kTileKeys < count ? begin + kTileKeys : count;
+    TileStarts(from.keys, begin, end, shift, starts);
+    if (threadIdx.x < kDigits) of_tile[threadIdx.x] = starts[threadIdx.x * kBlockThreads];
+    __syncthreads();
+    const int64_t first = begin + threadIdx.x * kThreadKeys;
+    for (int64_t i = first; i < first + kThreadKeys && i < end; ++i) {
+      const uint32_t key = from.keys[i];
+      const unsigned digit = DigitOf(key, shift);
+      const unsigned within = starts[digit * kBlockThreads + threadIdx.x]++;
+      const int64_t at = static_cast<int64_t>(digit_counts[digit * tiles + tile]) + within - of_tile[digit];
+      to.keys[at] = key;
+      to.places[at] = from.places[i];
+    }
+    __syncthreads();  // before the next tile's digits
+  }
 }
+
+inline int64_t Tiles(int64_t count) { return (count + kTileKeys - 1) / kTileKeys; }
 
 }  // namespace cuda_kernels
 
-namespace {
-
-int64_t Tiles(int64_t count) { return (count + kBlockThreads - 1) / kBlockThreads; }
-// In words, so that arrays behind each other stay 16-byte aligned.
-int64_t Rounded(int64_t words) { return (words + 3) / 4 * 4; }
-
-}  // namespace
-
-size_t IndexSortWorkspace(int64_t count) {
-  return sizeof(uint32_t) * static_cast<size_t>(4 * Rounded(count) + Tiles(count) * cuda_kernels::kDigits);
+size_t StableSortBytes(int64_t count) {
+  return sizeof(uint32_t) * static_cast<size_t>(4 * count + cuda_kernels::kDigits * cuda_kernels::Tiles(count));
 }
 
-cudaError_t LaunchIndexSort(const IndexSortArguments& a, void* workspace, SortedIndices* sorted, cudaStream_t stream) {
-  if (a.count == 0) return cudaSuccess;
-  auto* keys = static_cast<uint32_t*>(workspace);
-  uint32_t* places = keys + Rounded(a.count);
-  uint32_t* other_keys = places + Rounded(a.count);
-  uint32_t* other_places = other_keys + Rounded(a.count);
-  uint32_t* const table = other_places + Rounded(a.count);
-  const auto tiles = static_cast<unsigned>(Tiles(a.count));
-  cudaError_t error =
-      ONNXTRAIN_LAUNCH(cuda_kernels::IndexKeys, ElementBlocks(a.count), kBlockThreads, 0, stream, a, keys, places);
-  for (int shift = 0; shift < 32 && (a.size >> shift) != 0; shift += cuda_kernels::kDigitBits) {
-    if (error == cudaSuccess) {
-      error = ONNXTRAIN_LAUNCH(cuda_kernels::CountDigits, tiles, kBlockThreads, 0, stream, keys, a.count, shift, table,
-                               tiles);
-    }
-    if (error == cudaSuccess) {
-      error = ONNXTRAIN_LAUNCH(cuda_kernels::SumBefore, 1, kBlockThreads, 0, stream, table,
-                               int64_t{tiles} * cuda_kernels::kDigits);
-    }
-    if (error == cudaSuccess) {
-      error = ONNXTRAIN_LAUNCH(cuda_kernels::MoveByDigit, tiles, kBlockThreads, 0, stream, keys, places, a.count, shift,
-                               table, tiles, other_keys, other_places);
-    }
-    std::swap(keys, other_keys);
-    std::swap(places, other_places);
+StableSort MakeStableSort(void* workspace, int64_t count) {
+  auto* const words = static_cast<uint32_t*>(workspace);
+  StableSort sort;
+  sort.key_buffers[0] = words;
+  sort.key_buffers[1] = words + count;
+  sort.place_buffers[0] = words + 2 * count;
+  sort.place_buffers[1] = words + 3 * count;
+  sort.digit_counts = words + 4 * count;
+  sort.count = count;
+  return sort;
+}
+
+int KeyBits(int64_t largest) {
+  int bits = 0;
+  while (largest >> bits != 0) ++bits;
+  return bits;
+}
+
+cudaError_t LaunchStableSort(int first_bit, int end_bit, StableSort* sort, cudaStream_t stream) {
+  if (sort->count == 0) return cudaSuccess;
+  const int64_t tiles = cuda_kernels::Tiles(sort->count);
+  for (int shift = first_bit; shift < end_bit; shift += cuda_kernels::kDigitBits) {
+    const int next = 1 - sort->current;
+    cudaError_t error = ONNXTRAIN_LAUNCH(cuda_kernels::CountDigits, RowBlocks(tiles), kBlockThreads, 0, stream,
+                                         sort->keys(), sort->count, shift, tiles, sort->digit_counts);
+    if (error != cudaSuccess) return error;
+    error = ONNXTRAIN_LAUNCH(cuda_kernels::SumDigitCounts, 1, kBlockThreads, 0, stream, sort->digit_counts,
+                             int64_t{cuda_kernels::kDigits} * tiles);
+    if (error != cudaSuccess) return error;
+    error = ONNXTRAIN_LAUNCH(cuda_kernels::PlaceKeys, RowBlocks(tiles), kBlockThreads, 0, stream,
+                             cuda_kernels::KeysAndPlaces{sort->keys(), sort->places()},
+                             cuda_kernels::KeysAndPlaces{sort->key_buffers[next], sort->place_buffers[next]},
+                             sort->count, shift, tiles, sort->digit_counts);
+    if (error != cudaSuccess) return error;
+    sort->current = next;
   }
-  *sorted = {keys, places};
-  return error;
+  return cudaSuccess;
 }
 
 }  // namespace onnxtrain

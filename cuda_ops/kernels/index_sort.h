@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Indices brought beside their equals, in the order in which they came: what adds at indices walks the runs and needs no
-// atomics. A stable radix sort of bytes after Knuth (The Art of Computer Programming 3, 5.2.5), by tiles of one block.
-// Work is linear in the number of indices: three launches a byte of the size, and one in front.
+// A stable radix sort of 32-bit keys, each with its place: what deterministic sums over equal indices, and sorted
+// lines, begin with. Work is linear in the number of keys: a pass for every 4 bits, of three launches each. No atomics,
+// so the order of threads changes nothing.
 #ifndef ONNXTRAIN_CUDA_OPS_KERNELS_INDEX_SORT_H_
 #define ONNXTRAIN_CUDA_OPS_KERNELS_INDEX_SORT_H_
 
@@ -10,29 +10,33 @@
 #include <cstddef>
 #include <cstdint>
 
-#include "graph/dtype.h"
-
 namespace onnxtrain {
 
-struct IndexSortArguments {
-  const void* indices = nullptr;  // [count] of index_dtype, int32 or int64; negative ones count from `size`
-  int64_t count = 0;              // below 2^31
-  int64_t size = 0;               // below 2^31 - 1
-  DType index_dtype = DType::kInt64;
-  uint64_t* status_word = nullptr;  // set for an index out of range
-  int node_index = 0;
+// Keys and numbers of keys go up to here.
+inline constexpr int64_t kMostSortedKeys = 2147483647;
+
+// The keys and the places they came from, in workspace. Whoever sorts writes keys() and places() first.
+struct StableSort {
+  uint32_t* key_buffers[2] = {};  // `count` each
+  uint32_t* place_buffers[2] = {};
+  uint32_t* digit_counts = nullptr;
+  int64_t count = 0;
+  int current = 0;  // the buffers that hold the latest order
+
+  uint32_t* keys() const { return key_buffers[current]; }
+  uint32_t* places() const { return place_buffers[current]; }
 };
 
-// Both [count]. An index out of range has the key `size`, behind all others.
-struct SortedIndices {
-  const uint32_t* keys = nullptr;    // ascending
-  const uint32_t* places = nullptr;  // where the key stood among the indices; ascending among equal keys
-};
+// Bytes of workspace for `count` keys, and its division; `workspace` is aligned to 4 bytes.
+size_t StableSortBytes(int64_t count);
+StableSort MakeStableSort(void* workspace, int64_t count);
 
-size_t IndexSortWorkspace(int64_t count);
-// The result lies in the workspace, 16-byte aligned, until somebody else writes there.
-cudaError_t LaunchIndexSort(const IndexSortArguments& arguments, void* workspace, SortedIndices* sorted,
-                            cudaStream_t stream);
+// Bits of keys from 0 to `largest`.
+int KeyBits(int64_t largest);
+
+// Orders keys and places by bits [first_bit, end_bit) of the keys; equal ones keep their order. Makes the buffers with
+// the result current.
+cudaError_t LaunchStableSort(int first_bit, int end_bit, StableSort* sort, cudaStream_t stream);
 
 }  // namespace onnxtrain
 

@@ -26,6 +26,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddOptimizerOps(registry, context);
   AddReductionOps(registry, context);
   AddResizeOps(registry, context);
+  AddScatterOps(registry, context);
   AddShapeOps(registry, context);
   AddSliceOps(registry, context);
   AddSoftmaxOps(registry, context);

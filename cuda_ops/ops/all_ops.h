@@ -31,6 +31,7 @@ void AddNormalizationOps(KernelRegistry& registry, const CudaContext& context);
 void AddOptimizerOps(KernelRegistry& registry, const CudaContext& context);
 void AddReductionOps(KernelRegistry& registry, const CudaContext& context);
 void AddResizeOps(KernelRegistry& registry, const CudaContext& context);
+void AddScatterOps(KernelRegistry& registry, const CudaContext& context);
 void AddShapeOps(KernelRegistry& registry, const CudaContext& context);
 void AddSliceOps(KernelRegistry& registry, const CudaContext& context);
 void AddSoftmaxOps(KernelRegistry& registry, const CudaContext& context);

@@ -112,6 +112,12 @@ TEST_P(OperatorParity, BadIndicesAndLabelsSetTheStatusWord) {
   };
   EXPECT_EQ(word("Gather", {Fed(RandomTensor(DType::kFloat, {3, 2}, 1)), Fed(Tensor::Ints({1, 3}))}),
             uint64_t{1} << 32 | 1);
+  EXPECT_EQ(word("GatherElements",
+                 {Fed(RandomTensor(DType::kFloat, {3, 2}, 1)), Fed(Tensor::FromVector<int64_t>({2, 1}, {0, 3}))}),
+            uint64_t{1} << 32 | 1);
+  EXPECT_EQ(word("ScatterND", {Fed(RandomTensor(DType::kFloat, {3}, 1)), Fed(Tensor::FromVector<int64_t>({1, 1}, {-4})),
+                               Fed(RandomTensor(DType::kFloat, {1}, 1))}),
+            uint64_t{1} << 32 | 1);
   EXPECT_EQ(word("SoftmaxCrossEntropyLoss", {Fed(RandomTensor(DType::kFloat, {2, 3}, 2)), Fed(Tensor::Ints({2, -1}))}),
             uint64_t{3} << 32 | 1);
 }

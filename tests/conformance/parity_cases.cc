@@ -311,19 +311,6 @@ void AddDropouts(Cases& cases) {
   }
 }
 
-void AddGathers(Cases& cases) {
-  for (const int64_t axis : {0, 1}) {
-    cases.push_back({"Gather", {Fed(Floats({6, 5, 3})), Fed(Longs({4, 2}, -5, 4))}, {{"axis", axis}}});
-    Shape dy = axis == 0 ? Shape{9, 5, 3} : Shape{6, 9, 3};
-    cases.push_back({"onnxtrain.GatherGrad",
-                     {Fed(Longs({9}, -5, 4)), Fed(Floats(dy))},
-                     {{"axis", axis}, {"shape", std::vector<int64_t>{6, 5, 3}}},
-                     1,
-                     false,
-                     1e-5});
-  }
-}
-
 void AddStep(Cases& cases) {
   const auto scalar = [](double value) { return Fed(Tensor::Scalar<double>(value)); };
   for (const bool apply : {true, false}) {
@@ -385,7 +372,7 @@ std::vector<ParityCase> AllParityCases() {
   AddLosses(cases);
   AddBinaryLosses(cases);
   AddDropouts(cases);
-  AddGathers(cases);
+  AddIndexParityCases(cases);
   AddStep(cases);
   return cases;
 }

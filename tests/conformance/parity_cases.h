@@ -22,6 +22,9 @@ struct ParityCase {
 // Normalization of groups, pools of means, interpolation: what networks of images have beside convolutions.
 void AddImageParityCases(std::vector<ParityCase>& cases);
 
+// Reading and writing at indices.
+void AddIndexParityCases(std::vector<ParityCase>& cases);
+
 // Reductions and cumulative sums.
 void AddReductionParityCases(std::vector<ParityCase>& cases);
 

@@ -109,6 +109,7 @@ DeviceCases AllDeviceCases() {
   AddDropoutCases(cases);
   AddElementwiseCases(cases);
   AddGroupNormalizationCases(cases);
+  AddIndexCases(cases);
   AddResizeCases(cases);
   AddRowCases(cases);
   AddStepCases(cases);

@@ -63,6 +63,7 @@ void AddCumulativeCases(DeviceCases& cases);
 void AddDropoutCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
+void AddIndexCases(DeviceCases& cases);
 void AddResizeCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddStepCases(DeviceCases& cases);

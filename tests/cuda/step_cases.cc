@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-// Gather, optimizers, the scalars of a step, and the progress of collectives.
+// Optimizers, the scalars of a step, and the progress of collectives.
 #include <algorithm>
 #include <array>
 #include <cmath>
 
 #include "cuda_ops/kernels/collective_progress.h"
-#include "cuda_ops/kernels/gather.h"
 #include "cuda_ops/kernels/host_fault.h"
 #include "cuda_ops/kernels/optimizer.h"
 #include "cuda_ops/kernels/step_control.h"
@@ -14,107 +13,6 @@
 
 namespace onnxtrain {
 namespace {
-
-std::string Named(const std::string& name, DType dtype) { return name + " " + std::string(NameOf(dtype)); }
-
-struct GatherShape {
-  int64_t outer, size, inner, count;
-};
-const GatherShape kGathers[] = {{1, 1, 1, 1}, {1, 7, 33, 40}, {3, 5, 8, 9}, {1, 50, 64, 20}};
-// Two and three bytes of a key, several tiles, long runs.
-const GatherShape kSorts[] = {{1, 70000, 3, 600}, {2, 3, 2, 700}};
-
-// Indices of both signs.
-GatherArguments ArgumentsOf(const GatherShape& s, Array& data, Array& indices, Array& result) {
-  GatherArguments a;
-  a.data = data.data();
-  a.indices = indices.data();
-  a.result = result.data();
-  a.outer = s.outer;
-  a.size = s.size;
-  a.inner = s.inner;
-  a.count = s.count;
-  a.index_dtype = indices.dtype();
-  return a;
-}
-
-int64_t IndexOf(const GatherShape& s, const Array& indices, int64_t i) {
-  const auto index = static_cast<int64_t>(indices.At(i));
-  return index < 0 ? index + s.size : index;
-}
-
-Array IndicesOf(const GatherShape& s, DType dtype) {
-  return Uniform(dtype, s.count, 1, -static_cast<double>(s.size), static_cast<double>(s.size - 1));
-}
-
-CaseResult RunGather(DType dtype, DType index_dtype, const GatherShape& s) {
-  Array data = Uniform(dtype, s.outer * s.size * s.inner, 2, 0, 99), indices = IndicesOf(s, index_dtype);
-  CaseResult result;
-  Array& y = result.outputs.emplace_back(dtype, s.outer * s.count * s.inner);
-  LaunchGather(ArgumentsOf(s, data, indices, y), SizeOf(dtype), nullptr);
-  auto& expected = result.expected.emplace_back();
-  for (int64_t i = 0; i < y.count(); ++i) {
-    const int64_t row = i / s.inner;
-    expected.push_back(data.At((row / s.count * s.size + IndexOf(s, indices, row % s.count)) * s.inner + i % s.inner));
-  }
-  return result;
-}
-
-CaseResult RunGatherGradient(DType dtype, DType index_dtype, const GatherShape& s) {
-  Array dy = Uniform(dtype, s.outer * s.count * s.inner, 2), indices = IndicesOf(s, index_dtype);
-  CaseResult result;
-  Array& dx = result.outputs.emplace_back(dtype, s.outer * s.size * s.inner);
-  const GatherArguments a = ArgumentsOf(s, dy, indices, dx);
-  Array workspace(DType::kUint8, static_cast<int64_t>(GatherGradientWorkspace(a)));
-  LaunchGatherGradient(a, dtype, workspace.data(), nullptr);
-  auto& expected = result.expected.emplace_back(static_cast<size_t>(dx.count()));
-  for (int64_t i = 0; i < dy.count(); ++i) {
-    const int64_t row = i / s.inner;
-    const int64_t to = (row / s.count * s.size + IndexOf(s, indices, row % s.count)) * s.inner + i % s.inner;
-    expected[static_cast<size_t>(to)] += dy.At(i);
-  }
-  result.tolerance = 2e-6;
-  return result;
-}
-
-// An index out of range gives zeros, or adds nothing, and is reported.
-CaseResult RunBadIndex(bool gradient) {
-  const GatherShape s{1, 3, 2, 4};
-  Array rows(DType::kFloat, std::vector<double>{1, 2, 3, 4, 5, 6, 7, 8});
-  Array indices(DType::kInt64, std::vector<double>{2, 3, -4, 2});
-  CaseResult result;
-  Array& y = result.outputs.emplace_back(DType::kFloat, gradient ? 6 : 8);
-  Array word(DType::kInt64, std::vector<double>{0});
-  GatherArguments a = ArgumentsOf(s, rows, indices, y);
-  a.status_word = word.as<uint64_t>();
-  a.node_index = 4;
-  Array workspace(DType::kUint8, static_cast<int64_t>(GatherGradientWorkspace(a)));
-  gradient ? LaunchGatherGradient(a, DType::kFloat, workspace.data(), nullptr)
-           : LaunchGather(a, sizeof(float), nullptr);
-  result.outputs.push_back(std::move(word));
-  result.expected.push_back(gradient ? std::vector<double>{0, 0, 0, 0, 8, 10}
-                                     : std::vector<double>{5, 6, 0, 0, 0, 0, 5, 6});
-  result.expected.push_back({4294967296.0 + 5});
-  return result;
-}
-
-void AddGathers(DeviceCases& cases) {
-  for (const GatherShape& shape : kGathers) {
-    for (const DType index_dtype : {DType::kInt32, DType::kInt64}) {
-      for (const DType dtype : {DType::kUint8, DType::kBfloat16, DType::kFloat, DType::kDouble}) {
-        cases.push_back({Named("Gather", dtype), [=] { return RunGather(dtype, index_dtype, shape); }});
-      }
-      for (const DType dtype : kDeviceFloats) {
-        cases.push_back({Named("GatherGrad", dtype), [=] { return RunGatherGradient(dtype, index_dtype, shape); }});
-      }
-    }
-  }
-  for (const GatherShape& shape : kSorts) {
-    cases.push_back(
-        {"GatherGrad of runs", [=] { return RunGatherGradient(DType::kFloat, DType::kInt64, shape); }});
-  }
-  for (const bool gradient : {false, true}) cases.push_back({"BadIndex", [=] { return RunBadIndex(gradient); }});
-}
 
 // What the host reports joins an empty word and does not replace another.
 CaseResult RunMergeFault(double host, double device) {
@@ -332,7 +230,6 @@ void AddStep(DeviceCases& cases) {
 
 void AddStepCases(DeviceCases& cases) {
   AddMergeFaults(cases);
-  AddGathers(cases);
   AddOptimizers(cases);
   AddStep(cases);
 }

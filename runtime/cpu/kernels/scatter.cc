@@ -1,50 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Writing at indices, in their order on one thread: the last of several writes to one place stands. An index out of
 // range sets the status word and writes nothing.
-#include <string>
-
 #include "graph/ops/op_rules.h"
 #include "runtime/cpu/kernels/all_kernels.h"
 #include "runtime/cpu/kernels/element_types.h"
 #include "runtime/cpu/kernels/indices.h"
 #include "runtime/cpu/kernels/strided_copy.h"
+#include "runtime/scatter_reduction.h"
 
 namespace onnxtrain {
 namespace {
-
-enum class ScatterReduction : uint8_t { kNone, kAdd, kMul, kMax, kMin };
-
-StatusOr<ScatterReduction> ReductionOf(const Node& node) {
-  const std::string name = node.attributes().String("reduction", "none");
-  if (name == "none") return ScatterReduction::kNone;
-  if (name == "add") return ScatterReduction::kAdd;
-  if (name == "mul") return ScatterReduction::kMul;
-  if (name == "max") return ScatterReduction::kMax;
-  if (name == "min") return ScatterReduction::kMin;
-  return InvalidModelError("reduction '" + name + "' of " + node.Describe() +
-                           "; none, add, mul, max and min are defined");
-}
-
-template <typename T>
-inline void Apply(ScatterReduction reduction, T update, T& target) {
-  switch (reduction) {
-    case ScatterReduction::kNone:
-      target = update;
-      break;
-    case ScatterReduction::kAdd:
-      target = static_cast<T>(target + update);
-      break;
-    case ScatterReduction::kMul:
-      target = static_cast<T>(target * update);
-      break;
-    case ScatterReduction::kMax:
-      target = update > target ? update : target;
-      break;
-    case ScatterReduction::kMin:
-      target = update < target ? update : target;
-      break;
-  }
-}
 
 template <typename T, typename Index>
 class ScatterElementsKernel : public Kernel {
@@ -74,7 +39,9 @@ class ScatterElementsKernel : public Kernel {
     rows_.ForEach(1, kMoveGrain, [&](const auto& at, int64_t n) {
       for (int64_t i = 0; i < n; ++i) {
         const int64_t index = indices.At(at[0] + i, size_);
-        if (index >= 0) Apply(reduction_, updates[at[0] + i], y[at[1] + i * steps[1] + index * stride_]);
+        if (index < 0) continue;
+        T& target = y[at[1] + i * steps[1] + index * stride_];
+        target = math::Scattered(reduction_, target, updates[at[0] + i]);
       }
     });
     return OkStatus();
@@ -109,7 +76,8 @@ class ScatterNDKernel : public Kernel {
       const int64_t offset = tuples_.Offset(indices, i);
       if (offset < 0) continue;
       const T* update = updates + i * tuples_.inner();
-      for (int64_t j = 0; j < tuples_.inner(); ++j) Apply(reduction_, update[j], y[offset + j]);
+      for (int64_t j = 0; j < tuples_.inner(); ++j)
+        y[offset + j] = math::Scattered(reduction_, y[offset + j], update[j]);
     }
     return OkStatus();
   }
@@ -126,7 +94,7 @@ using ScatteredTypes =
     TypeList<float, double, int32_t, int64_t, bool, uint8_t, int8_t, int16_t, uint16_t, uint32_t, uint64_t>;
 
 StatusOr<std::unique_ptr<Kernel>> MakeScatterElements(const KernelContext& context) {
-  ASSIGN_OR_RETURN(const ScatterReduction reduction, ReductionOf(context.node));
+  ASSIGN_OR_RETURN(const ScatterReduction reduction, ScatterReductionOf(context.node));
   const DType index = context.input_type(1).dtype;
   if (index != DType::kInt32 && index != DType::kInt64) return UnsupportedTypes(context);
   return ForElementType(ScatteredTypes(), context.input_type(0).dtype, context,
@@ -140,7 +108,7 @@ StatusOr<std::unique_ptr<Kernel>> MakeScatterElements(const KernelContext& conte
 }
 
 StatusOr<std::unique_ptr<Kernel>> MakeScatterND(const KernelContext& context) {
-  ASSIGN_OR_RETURN(const ScatterReduction reduction, ReductionOf(context.node));
+  ASSIGN_OR_RETURN(const ScatterReduction reduction, ScatterReductionOf(context.node));
   return ForElementType(ScatteredTypes(), context.input_type(0).dtype, context,
                         [&](auto tag) -> std::unique_ptr<Kernel> {
                           return std::make_unique<ScatterNDKernel<typename decltype(tag)::type>>(context, reduction);
