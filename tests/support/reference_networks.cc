@@ -6,12 +6,22 @@
 namespace onnxtrain {
 namespace {
 
+std::string Type(const std::vector<int64_t>& shape) {
+  std::string text;
+  for (const int64_t size : shape) text += (text.empty() ? "" : ",") + std::to_string(size);
+  return "float[" + text + "]";
+}
+
 // Collects states, constants and nodes, and writes the text.
 class NetworkText {
  public:
-  std::string Parameter(const std::string& name, const std::string& type) { return State(name, type, "parameter"); }
-  std::string State(const std::string& name, const std::string& type, const std::string& state_class) {
-    values_ += (values_.empty() ? "" : ", ") + type + " " + name;
+  explicit NetworkText(WeightFile* weights) : weights_(weights) {}
+
+  std::string Parameter(const std::string& name, const std::vector<int64_t>& shape) {
+    return State(name, shape, "parameter");
+  }
+  std::string State(const std::string& name, const std::vector<int64_t>& shape, const std::string& state_class) {
+    values_ += (values_.empty() ? "" : ", ") + Type(shape) + " " + name + Content(shape);
     classes_ += (classes_.empty() ? "" : ", ") + ("\"state." + name + "\": \"" + state_class + "\"");
     return name;
   }
@@ -30,26 +40,31 @@ class NetworkText {
   }
 
  private:
+  std::string Content(const std::vector<int64_t>& shape) {
+    if (weights_ == nullptr) return "";
+    int64_t bytes = sizeof(float);
+    for (const int64_t size : shape) bytes *= size;
+    const std::string content = " = [\"location\": \"" + weights_->name + "\", \"offset\": \"" +
+                                std::to_string(weights_->bytes) + "\", \"length\": \"" + std::to_string(bytes) + "\"]";
+    weights_->bytes += bytes;
+    return content;
+  }
+
+  WeightFile* const weights_;  // null: no content
   std::string values_, classes_, body_;
 };
-
-std::string Type(const std::vector<int64_t>& shape) {
-  std::string text;
-  for (const int64_t size : shape) text += (text.empty() ? "" : ",") + std::to_string(size);
-  return "float[" + text + "]";
-}
 
 constexpr int64_t kWidth = 768, kTokens = 1024, kVocabulary = 50304, kHeads = 12;
 
 std::string Normalized(NetworkText& net, const std::string& name, const std::string& x) {
-  net.Parameter(name + "_scale", Type({kWidth}));
-  net.Parameter(name + "_bias", Type({kWidth}));
+  net.Parameter(name + "_scale", {kWidth});
+  net.Parameter(name + "_bias", {kWidth});
   return net.Node(name, "LayerNormalization <axis = -1> (" + x + ", " + name + "_scale, " + name + "_bias)");
 }
 
 std::string Linear(NetworkText& net, const std::string& name, const std::string& x, int64_t from, int64_t to) {
-  net.Parameter(name + "_weight", Type({from, to}));
-  net.Parameter(name + "_bias", Type({to}));
+  net.Parameter(name + "_weight", {from, to});
+  net.Parameter(name + "_bias", {to});
   net.Node(name + "_product", "MatMul (" + x + ", " + name + "_weight)");
   return net.Node(name, "Add (" + name + "_product, " + name + "_bias)");
 }
@@ -77,9 +92,9 @@ class ResNet {
 
   std::string Convolution(const std::string& name, const std::string& x, int64_t from, int64_t to, int64_t kernel,
                           int64_t stride) {
-    net_.Parameter(name + "_weight", Type({to, from, kernel, kernel}));
-    for (const char* part : {"_scale", "_bias"}) net_.Parameter(name + part, Type({to}));
-    for (const char* part : {"_mean", "_variance"}) net_.State(name + part, Type({to}), "buffer");
+    net_.Parameter(name + "_weight", {to, from, kernel, kernel});
+    for (const char* part : {"_scale", "_bias"}) net_.Parameter(name + part, {to});
+    for (const char* part : {"_mean", "_variance"}) net_.State(name + part, {to}, "buffer");
     const std::string pad = std::to_string(kernel / 2);
     const std::string pads = pad + ", " + pad + ", " + pad + ", " + pad;
     const std::string twice = std::to_string(stride) + ", " + std::to_string(stride);
@@ -106,11 +121,11 @@ class ResNet {
 
 }  // namespace
 
-std::string Gpt2Text(int64_t batch) {
-  NetworkText net;
+std::string Gpt2Text(int64_t batch, WeightFile* weights) {
+  NetworkText net(weights);
   const std::string b = std::to_string(batch);
-  net.Parameter("wte", Type({kVocabulary, kWidth}));
-  net.Parameter("wpe", Type({kTokens, kWidth}));
+  net.Parameter("wte", {kVocabulary, kWidth});
+  net.Parameter("wpe", {kTokens, kWidth});
   net.Constant("by_head", "int64[4]", b + ", " + std::to_string(kTokens) + ", " + std::to_string(kHeads) + ", 64");
   net.Constant("by_token", "int64[3]", b + ", " + std::to_string(kTokens) + ", " + std::to_string(kWidth));
   net.Constant("scale", "float", "0.125");
@@ -133,8 +148,8 @@ std::string Gpt2Text(int64_t batch) {
                   "," + tokens + "," + std::to_string(kVocabulary) + "] logits)");
 }
 
-std::string ResNet50Text(int64_t batch) {
-  NetworkText net;
+std::string ResNet50Text(int64_t batch, WeightFile* weights) {
+  NetworkText net(weights);
   ResNet resnet(net);
   const std::string stem = resnet.Relu(resnet.Convolution("stem", "image", 3, 64, 7, 2));
   std::string x = net.Node("pooled", "MaxPool <kernel_shape = [3, 3], pads = [1, 1, 1, 1], strides = [2, 2]> (" + stem + ")");
@@ -150,8 +165,8 @@ std::string ResNet50Text(int64_t batch) {
   }
   net.Node("mean", "GlobalAveragePool (" + x + ")");
   net.Node("features", "Flatten <axis = 1> (mean)");
-  net.Parameter("fc_weight", Type({channels, 1000}));
-  net.Parameter("fc_bias", Type({1000}));
+  net.Parameter("fc_weight", {channels, 1000});
+  net.Parameter("fc_bias", {1000});
   net.Node("logits", "Gemm (features, fc_weight, fc_bias)");
   const std::string b = std::to_string(batch);
   return net.Text("(float[" + b + ",3,224,224] image) => (float[" + b + ",1000] logits)");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // step_time MODEL [--ranks N] [--zero Z] [--threads T] [--steps N] [--warmup N] [--batch B] [--loss ce --labels NAME]
-// [--classes C]
+// [--classes C] [--dtype bf16] [--device cuda] [--cuda-graphs]
 //
 // Times training steps (forward, backward, AdamW) on one fixed random batch, and prints one JSON line: minimum and
 // median milliseconds, the planned bytes of a rank, the process's peak resident memory, and how far that is above the
@@ -36,7 +36,9 @@ Tensor RandomFeed(const TensorType& type, int64_t classes, std::mt19937_64& gene
   Tensor tensor(type);
   std::normal_distribution<float> normal;
   for (int64_t i = 0; i < tensor.elements(); ++i) {
-    if (type.dtype == DType::kFloat) {
+    if (type.dtype == DType::kBool) {
+      tensor.values<bool>()[static_cast<size_t>(i)] = generator() % 2 == 0;
+    } else if (type.dtype == DType::kFloat) {
       tensor.values<float>()[static_cast<size_t>(i)] = normal(generator);
     } else {
       tensor.values<int64_t>()[static_cast<size_t>(i)] =
@@ -58,6 +60,10 @@ StatusOr<Types> FeedTypes(BenchArguments& arguments) {
   ASSIGN_OR_RETURN(Types types, BoundInputs(model, training, training.global_batch()));
   if (!training.labels.empty() && types.count(training.labels) == 0) {
     types[training.labels] = {DType::kInt64, {training.global_batch()}};
+    const auto& output = model.outputs()[0].dims;  // labels of every place that has scores
+    for (size_t axis = 1; output && axis + 1 < output->size(); ++axis) {
+      types[training.labels].shape.push_back((*output)[axis].value.value_or(1));
+    }
   }
   return types;
 }
@@ -91,6 +97,7 @@ Status Bench(BenchArguments& arguments) {
   json["min_ms"] = times.front();
   json["median_ms"] = times[times.size() / 2];
   json["loss"] = last.loss;
+  json["samples_per_s"] = static_cast<double>(training.global_batch()) / times[times.size() / 2] * 1e3;
   const double planned_mb = static_cast<double>(session->planned_bytes()) * training.ranks / 1e6;
   const double peak_mb = static_cast<double>(usage.ru_maxrss) * 1024 / 1e6;
   const double file_mb = static_cast<double>(std::filesystem::file_size(arguments.run.model[0])) / 1e6;
@@ -108,6 +115,7 @@ Status Run(const std::vector<std::string>& raw) {
   AddModelOptions(options, arguments.run);
   AddOptimizerOptions(options, arguments.run);
   AddBatchOptions(options, arguments.run);
+  AddNumberOptions(options, arguments.run);
   options.Int("steps", &arguments.steps, "N", "timed steps", 1);
   options.Int("warmup", &arguments.warmup, "N", "steps before", 0);
   options.Int("classes", &arguments.classes, "C", "integer feeds are 0 .. C-1", 1);
