@@ -218,12 +218,15 @@ StatusOr<std::unique_ptr<Convolution>> Convolution::Create(DType dtype, ConvDire
   }
   switch (dtype) {
     case DType::kFloat:
-      if (kUseDnnl && !HasZero(shape)) return CreateDnnlConvolution(direction, shape, bias, threads);
+      if (kUseDnnl && !HasZero(shape)) return CreateDnnlConvolution(dtype, direction, shape, bias, threads);
       return ColumnConvolution<float>::Make(dtype, direction, shape, threads);
     case DType::kDouble:
       return ColumnConvolution<double>::Make(dtype, direction, shape, threads);
+    case DType::kBfloat16:
+      if (kUseDnnl && !HasZero(shape)) return CreateDnnlConvolution(dtype, direction, shape, bias, threads);
+      return InvalidModelError("convolutions of bfloat16 are oneDNN's, and not of nothing");
     default:
-      return InvalidModelError("convolutions serve float and double, not " + std::string(NameOf(dtype)));
+      return InvalidModelError("convolutions serve float, double and bfloat16, not " + std::string(NameOf(dtype)));
   }
 }
 

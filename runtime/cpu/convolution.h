@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Convolutions over one to three spatial axes in float and double, forward and both gradients, on plain [N, C, ...]
+// Convolutions over one to three spatial axes in float, double and bfloat16, forward and both gradients, on plain [N, C, ...]
 // tensors. The geometry is fixed at creation, and with it the code that runs it: oneDNN, or columns and matrix
 // products.
 #ifndef ONNXTRAIN_RUNTIME_CPU_CONVOLUTION_H_
@@ -34,7 +34,7 @@ enum class ConvDirection : uint8_t {
 
 class Convolution {
  public:
-  // `bias`: there is one.
+  // `bias`: there is one. bfloat16 only where the processor has instructions for it, else InvalidModel.
   static StatusOr<std::unique_ptr<Convolution>> Create(DType dtype, ConvDirection direction, const ConvShape& shape,
                                                        bool bias, int threads);
   virtual ~Convolution() = default;

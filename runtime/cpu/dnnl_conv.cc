@@ -12,7 +12,6 @@ namespace {
 
 using dnnl::memory;
 
-constexpr auto kFloat = memory::data_type::f32;
 constexpr size_t kAlignment = 64;
 
 memory::format_tag PlainActivations(size_t axes) {
@@ -29,7 +28,7 @@ memory::format_tag PlainWeights(size_t axes, bool grouped) {
 
 // Everything that oneDNN is told of a convolution.
 struct Problem {
-  Problem(const ConvShape& shape, bool plain, bool has_bias)
+  Problem(memory::data_type type, const ConvShape& shape, bool plain, bool has_bias)
       : strides(shape.window.strides), pads_begin(shape.window.pads_begin), pads_end(shape.window.pads_end) {
     const size_t axes = shape.input.size();
     memory::dims x = {shape.batch, shape.channels}, y = {shape.batch, shape.filters};
@@ -39,14 +38,14 @@ struct Problem {
     y.insert(y.end(), shape.output.begin(), shape.output.end());
     w.insert(w.end(), shape.window.kernel.begin(), shape.window.kernel.end());
     for (int64_t dilation : shape.window.dilations) dilations.push_back(dilation - 1);
-    plain_src = memory::desc(x, kFloat, PlainActivations(axes));
-    plain_dst = memory::desc(y, kFloat, PlainActivations(axes));
-    plain_weights = memory::desc(w, kFloat, PlainWeights(axes, shape.groups > 1));
+    plain_src = memory::desc(x, type, PlainActivations(axes));
+    plain_dst = memory::desc(y, type, PlainActivations(axes));
+    plain_weights = memory::desc(w, type, PlainWeights(axes, shape.groups > 1));
     const auto any = memory::format_tag::any;
-    src = plain ? plain_src : memory::desc(x, kFloat, any);
-    dst = plain ? plain_dst : memory::desc(y, kFloat, any);
-    weights = memory::desc(w, kFloat, any);
-    if (has_bias) bias = memory::desc({shape.filters}, kFloat, memory::format_tag::x);
+    src = plain ? plain_src : memory::desc(x, type, any);
+    dst = plain ? plain_dst : memory::desc(y, type, any);
+    weights = memory::desc(w, type, any);
+    if (has_bias) bias = memory::desc({shape.filters}, type, memory::format_tag::x);
     attributes.set_scratchpad_mode(dnnl::scratchpad_mode::user);
   }
 
@@ -157,6 +156,7 @@ class DnnlConvolution : public Convolution {
                   p.plain_weights, made.diff_weights_desc());
   }
 
+  bool is_reference_code() const { return primitive_->implementation().find("ref") != std::string::npos; }
   size_t workspace_bytes() const override { return operand_bytes_ + scratch_bytes_; }
 
   Status Run(const void* a, const void* b, void* result, void* bias, std::byte* workspace) override {
@@ -203,14 +203,18 @@ bool PlainIsFaster(ConvDirection direction, const ConvShape& shape) {
 
 }  // namespace
 
-StatusOr<std::unique_ptr<Convolution>> CreateDnnlConvolution(ConvDirection direction, const ConvShape& shape, bool bias,
-                                                             int threads) {
+StatusOr<std::unique_ptr<Convolution>> CreateDnnlConvolution(DType dtype, ConvDirection direction,
+                                                             const ConvShape& shape, bool bias, int threads) {
   const ThreadTeam team(threads);
   auto convolution = std::make_unique<DnnlConvolution>(threads);
   try {
-    RETURN_IF_ERROR(convolution->Prepare(direction, Problem(shape, PlainIsFaster(direction, shape), bias), bias));
+    const auto type = dtype == DType::kBfloat16 ? memory::data_type::bf16 : memory::data_type::f32;
+    RETURN_IF_ERROR(convolution->Prepare(direction, Problem(type, shape, PlainIsFaster(direction, shape), bias), bias));
   } catch (const dnnl::error& error) {
     return DnnlError("make a convolution", error.status);
+  }
+  if (dtype == DType::kBfloat16 && convolution->is_reference_code()) {
+    return InvalidModelError("this processor has no convolutions of bfloat16");
   }
   return std::unique_ptr<Convolution>(std::move(convolution));
 }

@@ -33,7 +33,7 @@ StatusOr<ConvShape> ShapeOf(const KernelContext& context, const Shape& x, const 
 StatusOr<std::unique_ptr<Kernel>> Make(const KernelContext& context, ConvDirection direction, const Shape& x,
                                        const Shape& w, const Shape& y, bool bias) {
   const DType dtype = context.output_type(0).dtype;
-  if (dtype != DType::kFloat && dtype != DType::kDouble) return UnsupportedTypes(context);
+  if (dtype != DType::kFloat && dtype != DType::kDouble && dtype != DType::kBfloat16) return UnsupportedTypes(context);
   ASSIGN_OR_RETURN(const ConvShape shape, ShapeOf(context, x, w, y));
   auto convolution = Convolution::Create(dtype, direction, shape, bias, context.threads);
   if (!convolution.ok()) return convolution.status().Prepend(context.node.Describe());
