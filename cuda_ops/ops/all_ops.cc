@@ -30,6 +30,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddShapeOps(registry, context);
   AddSliceOps(registry, context);
   AddSoftmaxOps(registry, context);
+  AddSortOps(registry, context);
   AddStepControlOps(registry, context);
 }
 

@@ -35,6 +35,7 @@ void AddScatterOps(KernelRegistry& registry, const CudaContext& context);
 void AddShapeOps(KernelRegistry& registry, const CudaContext& context);
 void AddSliceOps(KernelRegistry& registry, const CudaContext& context);
 void AddSoftmaxOps(KernelRegistry& registry, const CudaContext& context);
+void AddSortOps(KernelRegistry& registry, const CudaContext& context);
 void AddStepControlOps(KernelRegistry& registry, const CudaContext& context);
 
 void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context);

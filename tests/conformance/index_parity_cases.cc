@@ -75,12 +75,38 @@ void AddScatters(Cases& cases) {
                    {{"axis", int64_t{0}}}});
 }
 
+void AddSorts(Cases& cases) {
+  for (const auto& [shape, axis] : std::vector<std::pair<Shape, int64_t>>{
+           {{1}, 0}, {{5, 33}, -1}, {{33, 5}, 0}, {{2, 70, 3}, 1}, {{2, 2100}, -1}, {{0, 4}, 1}}) {
+    const int64_t length = shape[static_cast<size_t>(axis < 0 ? axis + 2 : axis)];
+    for (const int64_t one : {0, 1}) {
+      const Attributes top{{"axis", axis}, {"largest", one}};
+      const Attributes best{{"axis", axis}, {"select_last_index", one}, {"keepdims", one}};
+      // Integers from -2 to 2 have many equals; 16 bits make some of the floats equal, too.
+      for (const OpInput& x : {Fed(Floats(shape)), Fed(Longs(shape, -2, 2)), Fed(Of(DType::kInt32, shape, -2, 2)),
+                               Fed(Of(DType::kDouble, shape, -2, 2))}) {
+        cases.push_back({"TopK", {x, Axes({(length + 1) / 2})}, top, 2});
+        for (const char* op : {"ArgMax", "ArgMin"}) cases.push_back({op, {x}, best});
+      }
+    }
+  }
+  for (const int64_t axis : {0, 1, -1}) {
+    for (const DType dtype : {DType::kFloat, DType::kFloat16}) {  // ONNX has no bfloat16 here
+      const OpInput values = Fed(Of(dtype, {2}, -9, 9));
+      cases.push_back({"OneHot", {Fed(Longs({5, 7}, -9, 9)), Axes({8}), values}, {{"axis", axis}}, 1, true});
+    }
+    cases.push_back(
+        {"OneHot", {Fed(Floats({5, 7}, -9, 9)), Axes({8}), Fed(Longs({2}, -9, 9))}, {{"axis", axis}}, 1, true});
+  }
+}
+
 }  // namespace
 
 void AddIndexParityCases(Cases& cases) {
   AddGathers(cases);
   AddTuples(cases);
   AddScatters(cases);
+  AddSorts(cases);
 }
 
 }  // namespace onnxtrain

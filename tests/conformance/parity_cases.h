@@ -22,7 +22,7 @@ struct ParityCase {
 // Normalization of groups, pools of means, interpolation: what networks of images have beside convolutions.
 void AddImageParityCases(std::vector<ParityCase>& cases);
 
-// Reading and writing at indices.
+// Reading and writing at indices, sorting, comparing along an axis.
 void AddIndexParityCases(std::vector<ParityCase>& cases);
 
 // Reductions and cumulative sums.

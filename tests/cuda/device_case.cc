@@ -112,6 +112,7 @@ DeviceCases AllDeviceCases() {
   AddIndexCases(cases);
   AddResizeCases(cases);
   AddRowCases(cases);
+  AddSortCases(cases);
   AddStepCases(cases);
   AddWindowCases(cases);
   return cases;

@@ -66,6 +66,7 @@ void AddGroupNormalizationCases(DeviceCases& cases);
 void AddIndexCases(DeviceCases& cases);
 void AddResizeCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
+void AddSortCases(DeviceCases& cases);
 void AddStepCases(DeviceCases& cases);
 void AddWindowCases(DeviceCases& cases);
 DeviceCases AllDeviceCases();
