@@ -62,5 +62,8 @@ cudaError_t LaunchGather(const GatherArguments& a, const TuplePlaces& places, si
                          cudaStream_t stream) {
   return cuda_kernels::LaunchGatherAt(a, places, element_bytes, stream);
 }
+cudaError_t LaunchGather(const GatherArguments& a, const PadPlaces& places, size_t element_bytes, cudaStream_t stream) {
+  return cuda_kernels::LaunchGatherAt(a, places, element_bytes, stream);
+}
 
 }  // namespace onnxtrain

@@ -28,6 +28,8 @@ cudaError_t LaunchGather(const GatherArguments& arguments, const ElementPlaces& 
                          cudaStream_t stream);
 cudaError_t LaunchGather(const GatherArguments& arguments, const TuplePlaces& places, size_t element_bytes,
                          cudaStream_t stream);
+cudaError_t LaunchGather(const GatherArguments& arguments, const PadPlaces& places, size_t element_bytes,
+                         cudaStream_t stream);
 
 }  // namespace onnxtrain
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Where index tensors point: along one axis (Gather), an element each (GatherElements, ScatterElements) or by tuples
-// (GatherND, ScatterND). A negative index counts from the end; one out of range gives -1, and whoever asked reports it.
-// `fault` is who: the status word and the node.
+// (GatherND, ScatterND). A negative index counts from the end; one out of range gives -1, and whoever asked reports it
+// in an IndexFault. And where the elements of a padded tensor come from, which no tensor says.
 #ifndef ONNXTRAIN_CUDA_OPS_KERNELS_INDEX_PLACES_H_
 #define ONNXTRAIN_CUDA_OPS_KERNELS_INDEX_PLACES_H_
 
@@ -62,6 +62,38 @@ struct TuplePlaces {
       place += index * strides[axis];
     }
     return inside ? place : -1;
+  }
+};
+
+enum class PadMode : uint8_t { kEdge, kReflect, kWrap };
+
+// The element of the inner tensor that stands at element i of the padded one (ONNX, Pad). No axis is empty.
+struct PadPlaces {
+  struct Axis {
+    Divisor padded;      // its length
+    Divisor period;      // after which the inner elements repeat; unused with kEdge
+    int64_t lift = 0;    // from a padded coordinate to an inner one; with a period a multiple more, never below 0
+    int64_t size = 1;    // of the inner tensor
+    int64_t stride = 1;  // the same
+  };
+  PadMode mode = PadMode::kEdge;
+  int axes = 0;  // outermost first
+  Axis axis[kMaxLoopAxes] = {};
+
+  ONNXTRAIN_HOST_DEVICE inline int64_t At(int64_t i) const {
+    int64_t place = 0;
+    for (int n = axes - 1; n >= 0; --n) {
+      const Axis& a = axis[n];
+      int64_t at = a.padded.Split(&i) + a.lift;
+      if (mode == PadMode::kEdge) {
+        at = at < 0 ? 0 : at < a.size ? at : a.size - 1;
+      } else {
+        const int64_t folded = a.period.Split(&at);
+        at = folded < a.size ? folded : a.period.value() - folded;
+      }
+      place += at * a.stride;
+    }
+    return place;
   }
 };
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cuda_ops/kernels/element_access.h"
 #include "cuda_ops/kernels/grid.h"
-#include "cuda_ops/kernels/scatter.h"
 #include "cuda_ops/kernels/index_sort.h"
+#include "cuda_ops/kernels/scatter.h"
 #include "runtime/kernel_fault.h"
 
 namespace onnxtrain {
@@ -165,6 +165,9 @@ cudaError_t LaunchScatter(const ScatterArguments& a, const ElementPlaces& places
   return cuda_kernels::LaunchScatterAt(a, places, workspace, stream);
 }
 cudaError_t LaunchScatter(const ScatterArguments& a, const TuplePlaces& places, void* workspace, cudaStream_t stream) {
+  return cuda_kernels::LaunchScatterAt(a, places, workspace, stream);
+}
+cudaError_t LaunchScatter(const ScatterArguments& a, const PadPlaces& places, void* workspace, cudaStream_t stream) {
   return cuda_kernels::LaunchScatterAt(a, places, workspace, stream);
 }
 

@@ -41,6 +41,8 @@ cudaError_t LaunchScatter(const ScatterArguments& arguments, const ElementPlaces
                           cudaStream_t stream);
 cudaError_t LaunchScatter(const ScatterArguments& arguments, const TuplePlaces& places, void* workspace,
                           cudaStream_t stream);
+cudaError_t LaunchScatter(const ScatterArguments& arguments, const PadPlaces& places, void* workspace,
+                          cudaStream_t stream);
 
 }  // namespace onnxtrain
 

@@ -74,6 +74,19 @@ void AddClips(Cases& cases) {
   cases.push_back({"Pad", {Fed(Floats({3, 4})), Axes({1, -1, 0, 2}), Fed(Tensor::Scalar<float>(1.5f))}, {}});
   cases.push_back({"Pad", {Fed(Floats({3, 4})), Axes({2, 1}), Omitted(), Axes({1})}, {}});
   cases.push_back({"Pad", {Fed(Longs({3, 4}, -9, 9)), Axes({-1, 0, -1, -3})}, {}});
+  for (const char* mode : {"edge", "reflect", "wrap"}) {
+    const Attributes padding{{"mode", mode}};
+    cases.push_back({"Pad", {Fed(Floats({3, 5, 7})), Axes({1, -1, 3, 0, 2, 4})}, padding});
+    cases.push_back({"Pad", {Fed(Bools({2, 5})), Axes({9, 11}), Omitted(), Axes({-1})}, padding});
+    cases.push_back({"Pad", {Fed(Longs({1}, -9, 9)), Axes({2, 3})}, padding});
+    Attributes summing{{"mode", mode}, {"shape", std::vector<int64_t>{3, 5, 7}}};
+    cases.push_back({"onnxtrain.PadGrad",
+                     {Fed(Floats({4, 6, 14})), Axes({1, -1, 3, 0, 2, 4}), Omitted(), Omitted()},
+                     summing,
+                     1,
+                     false,
+                     0});
+  }
 }
 
 void AddCasts(Cases& cases) {

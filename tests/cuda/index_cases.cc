@@ -4,8 +4,8 @@
 #include <numeric>
 
 #include "cuda_ops/kernels/gather.h"
-#include "cuda_ops/kernels/scatter.h"
 #include "cuda_ops/kernels/index_sort.h"
+#include "cuda_ops/kernels/scatter.h"
 #include "tests/cuda/device_case.h"
 
 namespace onnxtrain {
@@ -73,6 +73,30 @@ Given<TuplePlaces> OfTuples(int64_t count, int64_t inner) {
     given.expected.push_back(i / count * 20 + Wrapped(given.indices, 2 * i, 5) * 4 +
                              Wrapped(given.indices, 2 * i + 1, 4));
   }
+  return given;
+}
+
+// Inner [5, 4] padded to [8, 11], with `before` in front of each axis; negative crops.
+Given<PadPlaces> OfPadding(PadMode mode, int64_t before) {
+  const int64_t inner[] = {5, 4}, padded[] = {8, 11};
+  Given<PadPlaces> given{{}, {}, 1, 20, 1, {}};
+  given.places.mode = mode;
+  given.places.axes = 2;
+  for (int axis = 0; axis < 2; ++axis) {
+    const int64_t period = mode == PadMode::kWrap ? inner[axis] : 2 * inner[axis] - 2;
+    const int64_t lift = (mode == PadMode::kEdge ? 0 : 10 * period) - before;
+    given.places.axis[axis] = {Divisor(padded[axis]), Divisor(period), lift, inner[axis], axis == 0 ? 4 : 1};
+  }
+  const auto source = [mode](int64_t at, int64_t size) {
+    if (mode == PadMode::kEdge) return std::clamp<int64_t>(at, 0, size - 1);
+    while (at < 0 || at >= size) {  // one fold or turn at a time
+      if (mode == PadMode::kWrap) at += at < 0 ? size : -size;
+      if (mode == PadMode::kReflect) at = at < 0 ? -at : 2 * size - 2 - at;
+    }
+    return at;
+  };
+  for (int64_t i = 0; i < 88; ++i)
+    given.expected.push_back(source(i / 11 - before, 5) * 4 + source(i % 11 - before, 4));
   return given;
 }
 
@@ -189,6 +213,11 @@ void AddGathers(DeviceCases& cases) {
       }
       cases.push_back({Named("GatherElements", dtype), [=] { return RunGather(OfElements(9, index), dtype); }});
     }
+    for (const PadMode mode : {PadMode::kEdge, PadMode::kReflect, PadMode::kWrap}) {
+      for (const int64_t before : {-1, 0, 6}) {
+        cases.push_back({Named("Pad", dtype), [=] { return RunGather(OfPadding(mode, before), dtype); }});
+      }
+    }
     for (const int64_t inner : {1, 37}) {
       cases.push_back({Named("GatherND", dtype), [=] { return RunGather(OfTuples(11, inner), dtype); }});
     }
@@ -212,6 +241,10 @@ void AddScatters(DeviceCases& cases) {
     }
   }
   for (const DType dtype : kDeviceFloats) {
+    for (const PadMode mode : {PadMode::kEdge, PadMode::kReflect, PadMode::kWrap}) {
+      cases.push_back(
+          {Named("PadGrad", dtype), [=] { return RunScatter(OfPadding(mode, 3), ScatterReduction::kAdd, dtype); }});
+    }
     for (const AxisShape& shape : kAxes) {
       cases.push_back({Named("GatherGrad", dtype),
                        [=] { return RunScatter(AlongAxis(shape, DType::kInt64), ScatterReduction::kAdd, dtype); }});
