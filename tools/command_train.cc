@@ -44,7 +44,8 @@ void PrintStart(const RunOptions& run, const LocalSession& session, int64_t samp
                std::to_string(planned) + " steps of " + std::to_string(t.global_batch()) + " (" +
                std::to_string(t.batch_size) + " x " + std::to_string(t.ranks) + " ranks x " +
                std::to_string(t.accumulation) + "), " + std::to_string(t.threads) + " threads, ZeRO-" +
-               std::to_string(t.zero) + ", bn " + t.batch_norm + ", dropout " + t.dropout);
+               std::to_string(t.zero) + ", " + (t.dtype == DType::kBfloat16 ? "bf16" : "f32") + " on " + t.device +
+               ", bn " + t.batch_norm + ", dropout " + t.dropout);
   if (t.batch_norm == "as-exported") PrintModes(session.model(), "BatchNormalization", console);
   if (t.dropout == "as-exported") PrintModes(session.model(), "Dropout", console);
   for (const std::string& note : session.notes()) console.Note("note: " + note);

@@ -146,6 +146,16 @@ TEST_F(TrainCommandTest, ResumedRunHasTheBitsOfAnUninterruptedOne) {
   }
 }
 
+// The masters are float, so nothing is lost between the parts.
+TEST_F(TrainCommandTest, ResumedRunInHalfPrecisionHasTheBitsOfAnUninterruptedOne) {
+  const std::string more = " --dtype bf16 --reduce-dtype bf16 --ranks 2 --zero 1 --batch-size 6";
+  TrainClassifier("whole", "--max-steps 6" + more);
+  TrainClassifier("parts", "--max-steps 3" + more);
+  RunJson(Words("train {m}/classifier.onnxtxt --resume --out {d}/parts --max-steps 6"));
+  ExpectSameFile("whole/model.onnx", "parts/model.onnx");
+  EXPECT_EQ(Metrics("whole").back()["loss"], Metrics("parts").back()["loss"]);
+}
+
 TEST_F(TrainCommandTest, ResumeMayChangeRanksAndKeepsTheGlobalBatch) {
   TrainClassifier("run", "--max-steps 2 --ranks 2 --zero 1 --batch-size 6 --keep 1");
   RunJson(Words("train {m}/classifier.onnxtxt --resume --out {d}/run --max-steps 4 --ranks 3 --zero 2 --overlap off"));
