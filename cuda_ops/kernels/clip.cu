@@ -37,6 +37,15 @@ __global__ void __launch_bounds__(kBlockThreads) IsNaN(const void* x, DType dtyp
   }
 }
 
+__global__ void __launch_bounds__(kBlockThreads)
+    IsInfinite(const void* x, DType dtype, bool positive, bool negative, bool* y, int64_t count) {
+  const float infinity = __builtin_huge_valf();
+  for (int64_t i = FirstElement(); i < count; i += ElementStride()) {
+    const float value = LoadFloat(x, dtype, i);
+    y[i] = (positive && value == infinity) || (negative && value == -infinity);
+  }
+}
+
 }  // namespace cuda_kernels
 
 cudaError_t LaunchClip(const ClipArguments& a, cudaStream_t stream) {
@@ -52,6 +61,13 @@ cudaError_t LaunchClipGradient(const ClipArguments& a, cudaStream_t stream) {
 cudaError_t LaunchIsNaN(const void* x, DType dtype, bool* y, int64_t count, cudaStream_t stream) {
   if (count == 0) return cudaSuccess;
   return ONNXTRAIN_LAUNCH(cuda_kernels::IsNaN, ElementBlocks(count), kBlockThreads, 0, stream, x, dtype, y, count);
+}
+
+cudaError_t LaunchIsInfinite(const void* x, DType dtype, bool positive, bool negative, bool* y, int64_t count,
+                             cudaStream_t stream) {
+  if (count == 0) return cudaSuccess;
+  return ONNXTRAIN_LAUNCH(cuda_kernels::IsInfinite, ElementBlocks(count), kBlockThreads, 0, stream, x, dtype, positive,
+                          negative, y, count);
 }
 
 }  // namespace onnxtrain

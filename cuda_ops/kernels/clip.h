@@ -24,6 +24,8 @@ cudaError_t LaunchClip(const ClipArguments& arguments, cudaStream_t stream);
 cudaError_t LaunchClipGradient(const ClipArguments& arguments, cudaStream_t stream);
 
 cudaError_t LaunchIsNaN(const void* x, DType dtype, bool* y, int64_t count, cudaStream_t stream);
+cudaError_t LaunchIsInfinite(const void* x, DType dtype, bool positive, bool negative, bool* y, int64_t count,
+                             cudaStream_t stream);
 
 }  // namespace onnxtrain
 

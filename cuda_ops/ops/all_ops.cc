@@ -9,6 +9,7 @@ void AddAllCudaOps(KernelRegistry& registry, const CudaContext& context) {
   AddBinaryLossOps(registry, context);
   AddConvOps(registry, context);
   AddPoolOps(registry, context);
+  AddBitwiseOps(registry, context);
   AddCastOps(registry, context);
   AddClipOps(registry, context);
   AddPadOps(registry, context);

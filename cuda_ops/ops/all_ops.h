@@ -14,6 +14,7 @@ void AddBatchNormalizationOps(KernelRegistry& registry, const CudaContext& conte
 void AddBinaryLossOps(KernelRegistry& registry, const CudaContext& context);
 void AddConvOps(KernelRegistry& registry, const CudaContext& context);
 void AddPoolOps(KernelRegistry& registry, const CudaContext& context);
+void AddBitwiseOps(KernelRegistry& registry, const CudaContext& context);
 void AddCastOps(KernelRegistry& registry, const CudaContext& context);
 void AddClipOps(KernelRegistry& registry, const CudaContext& context);
 void AddPadOps(KernelRegistry& registry, const CudaContext& context);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Clip, its gradient, and IsNaN.
+// Clip, its gradient, IsNaN and IsInf.
 #include "cuda_ops/kernels/clip.h"
 
 #include "cuda_ops/ops/all_ops.h"
@@ -39,12 +39,24 @@ StatusOr<std::unique_ptr<Kernel>> MakeIsNaN(const KernelContext& context) {
   });
 }
 
+StatusOr<std::unique_ptr<Kernel>> MakeIsInf(const KernelContext& context) {
+  const TensorType type = context.input_type(0);
+  if (!IsDeviceFloat(type.dtype)) return UnsupportedTypes(context);
+  const bool negative = context.node.attributes().Int("detect_negative", 1) != 0;
+  const bool positive = context.node.attributes().Int("detect_positive", 1) != 0;
+  return MakeLaunchKernel(context, [=](const LaunchArgs& args, cudaStream_t stream) {
+    return LaunchIsInfinite(args.inputs[0], type.dtype, positive, negative, args.output<bool>(0), type.elements(),
+                            stream);
+  });
+}
+
 }  // namespace
 
 void AddClipOps(KernelRegistry& registry, const CudaContext&) {
   registry.Add("Clip", MakeClip);
   registry.Add("onnxtrain.ClipGrad", MakeClipGrad);
   registry.Add("IsNaN", MakeIsNaN);
+  registry.Add("IsInf", MakeIsInf);
 }
 
 }  // namespace onnxtrain

@@ -128,6 +128,42 @@ void AddMoves(Cases& cases) {
   cases.push_back({"ConstantOfShape", {Axes({3, 5})}, {{"value", Tensor::FromVector<float>({1}, {2.5f})}}, 1, true});
 }
 
+void AddMade(Cases& cases) {
+  cases.push_back({"Shape", {Fed(Floats({3, 1, 5}))}, {{"start", int64_t{-2}}}});
+  cases.push_back({"Shape", {Fed(Floats({}))}, {}});
+  cases.push_back({"Size", {Fed(Floats({3, 1, 5}))}, {}});
+  for (const DType dtype : {DType::kDouble, DType::kInt32, DType::kInt64, DType::kFloat}) {
+    const auto number = [dtype](double value) { return Constant(Tensor::Scalar<double>(value).CastTo(dtype)); };
+    cases.push_back({"Range", {number(-3), number(1500), number(4)}, {}, 1, true});
+  }
+  for (const DType dtype : {DType::kFloat, DType::kFloat16, DType::kDouble, DType::kInt64, DType::kBool}) {
+    const Attributes attributes{{"k", int64_t{dtype == DType::kFloat ? -2 : 3}}, {"dtype", static_cast<int64_t>(dtype)}};
+    cases.push_back({"EyeLike", {Fed(Longs({7, 33}, 0, 1))}, attributes, 1, true});
+  }
+  for (const int64_t upper : {0, 1}) {
+    const Attributes side{{"upper", upper}};
+    cases.push_back({"Trilu", {Fed(Floats({3, 7, 33}))}, side});
+    cases.push_back({"Trilu", {Fed(Bools({9, 5})), Fed(Tensor::Scalar<int64_t>(-2))}, side});
+    cases.push_back({"Trilu", {Fed(Longs({9, 5}, -9, 9)), Fed(Tensor::Scalar<int64_t>(3))}, side});
+    cases.push_back({"IsInf",
+                     {Fed(Tensor::FromVector<float>({4}, {1, INFINITY, -INFINITY, NAN}))},
+                     {{"detect_negative", upper}, {"detect_positive", 1 - upper}},
+                     1,
+                     true});
+  }
+}
+
+void AddBits(Cases& cases) {
+  for (const DType dtype : {DType::kUint8, DType::kUint16, DType::kUint32, DType::kUint64}) {
+    const OpInput a = Fed(Of(dtype, {5, 7}, 0, 200)), b = Fed(Of(dtype, {7}, 0, 70));
+    for (const char* op : {"BitwiseAnd", "BitwiseOr", "BitwiseXor"}) cases.push_back({op, {a, b}, {}});
+    for (const char* direction : {"LEFT", "RIGHT"}) cases.push_back({"BitShift", {a, b}, {{"direction", direction}}});
+    cases.push_back({"BitwiseNot", {a}, {}});
+  }
+  cases.push_back({"BitwiseXor", {Fed(Longs({5, 1}, -99, 99)), Fed(Longs({1, 7}, -99, 99))}, {}});
+  cases.push_back({"BitwiseNot", {Fed(Of(DType::kInt32, {77}, -99, 99))}, {}});
+}
+
 void AddRows(Cases& cases) {
   for (const auto& [shape, axis] : std::vector<std::pair<Shape, int64_t>>{
            {{1}, 0}, {{5, 33}, -1}, {{33, 5}, 0}, {{2, 17, 3}, 1}, {{3, 1500}, -1}, {{0, 4}, 1}}) {
@@ -378,6 +414,8 @@ std::vector<ParityCase> AllParityCases() {
   AddClips(cases);
   AddMoves(cases);
   AddReductionParityCases(cases);
+  AddMade(cases);
+  AddBits(cases);
   AddRows(cases);
   AddProducts(cases);
   AddImages(cases);

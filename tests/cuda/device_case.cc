@@ -110,6 +110,7 @@ DeviceCases AllDeviceCases() {
   AddElementwiseCases(cases);
   AddGroupNormalizationCases(cases);
   AddIndexCases(cases);
+  AddMadeCases(cases);
   AddResizeCases(cases);
   AddRowCases(cases);
   AddSortCases(cases);

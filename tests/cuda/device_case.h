@@ -64,6 +64,7 @@ void AddDropoutCases(DeviceCases& cases);
 void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
 void AddIndexCases(DeviceCases& cases);
+void AddMadeCases(DeviceCases& cases);
 void AddResizeCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddSortCases(DeviceCases& cases);
