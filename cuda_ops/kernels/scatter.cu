@@ -43,11 +43,11 @@ struct Segments {
   Divisor by_count;
 };
 
-// A thread an element of the result, found where the updates of a row begin. Loads of four rows are under way at a
+// A thread an element of the result, found where the updates of a row begin. Loads of eight rows are under way at a
 // time.
 template <typename Elements>
 __global__ void __launch_bounds__(kBlockThreads, kResidentBlocks) ScatterJoined(ScatterArguments a, Segments sorted) {
-  constexpr int kTogether = 4;
+  constexpr int kTogether = 8;
   const int64_t total = a.outer * a.count * a.inner;
   for (int64_t i = FirstElement(); i < total; i += ElementStride()) {
     int64_t outer = i;

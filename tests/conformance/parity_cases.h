@@ -28,6 +28,9 @@ void AddIndexParityCases(std::vector<ParityCase>& cases);
 // Reductions and cumulative sums.
 void AddReductionParityCases(std::vector<ParityCase>& cases);
 
+// Moves, casts, pads, what is made from shapes and numbers, bits.
+void AddShapeParityCases(std::vector<ParityCase>& cases);
+
 std::vector<ParityCase> AllParityCases();
 
 }  // namespace onnxtrain
