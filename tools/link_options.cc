@@ -9,6 +9,9 @@
 namespace onnxtrain {
 
 std::vector<double> LinkOptions::Apply(TrainingOptions& training) const {
+  if (training.tf32) training.machine = WithTf32(training.machine);
+  // Planned for another machine than the CPU that makes the plan, runs nothing and would refuse TF32.
+  if (machine_given && training.device == "cpu") training.tf32 = false;
   std::vector<double> links = gbps;
   if (links.empty() && machine_given) links = {training.machine.link_gbps};
   if (links.empty()) links = {10, 100};

@@ -16,7 +16,9 @@ struct LinkOptions {
   std::vector<double> gbps;  // as given; the first decides how buckets are cut
   std::optional<double> latency_us;
 
-  // The links to simulate: those given, else the machine's, and without a machine 10 and 100.
+  // The links to simulate: those given, else the machine's, and without a machine 10 and 100. Sets training.machine to
+  // the first of them, and to its rate of TF32 where training.tf32 allows that; then with --machine clears
+  // training.tf32 on the device "cpu", which has none.
   std::vector<double> Apply(TrainingOptions& training) const;
   bool machine_given = false;
 };

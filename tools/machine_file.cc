@@ -10,6 +10,7 @@ namespace {
 
 double* NumberOf(CostModel& model, const std::string& key) {
   if (key == "gflops") return &model.gflops;
+  if (key == "tf32_gflops") return &model.tf32_gflops;
   if (key == "half_gflops") return &model.half_gflops;
   if (key == "memory_gbps") return &model.memory_gbps;
   if (key == "kernel_us") return &model.kernel_us;
@@ -31,7 +32,8 @@ StatusOr<CostModel> ReadMachine(const std::string& name) {
     double* number = NumberOf(model, key);
     if (number == nullptr) {
       return UsageError("'" + name + "': unknown key '" + key +
-                        "'; there are gflops, half_gflops, memory_gbps, kernel_us, link_gbps, link_latency_us");
+                        "'; there are gflops, tf32_gflops, half_gflops, memory_gbps, kernel_us, link_gbps, "
+                        "link_latency_us");
     }
     const double found = value.is_number() ? value.get<double>() : -1;
     const bool may_be_zero = key == "kernel_us" || key == "link_latency_us";

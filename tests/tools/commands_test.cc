@@ -33,6 +33,19 @@ TEST_F(OtherCommandsTest, HelpListsWhatThereIs) {
   EXPECT_NE(unknown.err.find("did you mean 'train'"), std::string::npos);
 }
 
+TEST_F(OtherCommandsTest, PlansForAnotherMachineTakeItsRateOfTf32) {
+  const std::string machine = line_.folder().Write("machine.json", R"({"gflops": 0.001, "tf32_gflops": 0.004})");
+  const Strings plan = Words("plan {m}/classifier.onnxtxt --batch-size 8") + kTrain;
+  const auto compute = [&](const Strings& more) {
+    return RunJson(plan + Strings{"--machine", machine} + more)["links"][0]["compute_us"].get<double>();
+  };
+  EXPECT_GT(compute({}), 2 * compute({"--tf32"}));
+  // Without a machine the plan is the CPU's, which has no TF32.
+  const CommandResult refused = line_.Run(plan + Strings{"--tf32"});
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_NE(refused.err.find("--tf32"), std::string::npos) << refused.err;
+}
+
 TEST_F(OtherCommandsTest, EvalCountsEverySampleOnAnyRanks) {
   const json one = RunJson(Words("eval {m}/classifier.onnxtxt --batch-size 7") + kLoss + kVal);
   EXPECT_EQ(one["samples"], 50);

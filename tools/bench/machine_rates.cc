@@ -2,9 +2,9 @@
 // machine_rates [--device cpu|cuda] [--size N] [--threads T] [--ranks R] [--out FILE.json]
 //
 // Measures the numbers of graph/cost_model.h on this machine, with the kernels that steps run: products of N by N
-// matrices in float and bfloat16, an addition of N by N floats, launches of nothing to do, and gathers over R ranks.
-// Prints them and writes FILE, which `onnx-train plan --machine FILE` reads. The best of five rounds counts. One rank
-// leaves the link's numbers out.
+// matrices in float, TF32 (not on the CPU) and bfloat16, an addition of N by N floats, launches of nothing to do, and
+// gathers over R ranks. Prints them and writes FILE, which `onnx-train plan --machine FILE` reads. The best of five
+// rounds counts. One rank leaves the link's numbers out.
 #include <algorithm>
 #include <charconv>
 #include <chrono>
@@ -170,6 +170,18 @@ struct Rate {
   double value;
 };
 
+// The rate of float products whose factors may be rounded, on a backend of its own. The CPU has no such units.
+Status MeasureTf32(const Arguments& arguments, const std::vector<TensorType>& factors, double flops,
+                   std::vector<Rate>& rates) {
+  if (arguments.device == "cpu") return OkStatus();
+  BackendOptions options;
+  options.tf32 = true;
+  ASSIGN_OR_RETURN(const std::unique_ptr<Backend> backend, OpenBackend(arguments.device, options));
+  ASSIGN_OR_RETURN(const double rounded, NodeSeconds(backend->device(0), arguments, "MatMul", factors, 3));
+  rates.push_back({"tf32_gflops", flops / rounded / 1e9});
+  return OkStatus();
+}
+
 Status MeasureLink(Backend& backend, const Arguments& arguments, std::vector<Rate>& rates) {
   const auto ranks = static_cast<int>(arguments.ranks);
   if (ranks < 2) return OkStatus();
@@ -195,6 +207,7 @@ StatusOr<std::vector<Rate>> Measure(const Arguments& arguments) {
   const std::vector<TensorType> singles(2, {DType::kFloat, square}), halves(2, {DType::kBfloat16, square});
   ASSIGN_OR_RETURN(const double single, NodeSeconds(device, arguments, "MatMul", singles, 3));
   rates.push_back({"gflops", flops / single / 1e9});
+  RETURN_IF_ERROR(MeasureTf32(arguments, singles, flops, rates));
   ASSIGN_OR_RETURN(const double half, NodeSeconds(device, arguments, "MatMul", halves, 3));
   rates.push_back({"half_gflops", flops / half / 1e9});
   ASSIGN_OR_RETURN(const double add, NodeSeconds(device, arguments, "Add", singles, 10));
