@@ -2,6 +2,7 @@
 #include "cuda_ops/kernels/element_access.h"
 #include "cuda_ops/kernels/reduction.h"
 #include "cuda_ops/kernels/row_reduce.h"
+#include "runtime/math/exponential.h"
 #include "runtime/math/functions.h"
 
 namespace onnxtrain {
@@ -22,12 +23,14 @@ __device__ T Combined(ReduceFunction function, T a, T b) {
 
 __device__ float Taken(const ReductionArguments& a, int64_t at) {
   const float x = LoadFloat(a.x, a.dtype, at);
+  if (a.function == ReduceFunction::kL1) return fabsf(x);
   return a.function == ReduceFunction::kSumSquare || a.function == ReduceFunction::kL2 ? x * x : x;
 }
 
 __device__ void Store(const ReductionArguments& a, int64_t index, double value) {
   if (a.function == ReduceFunction::kMean) value /= static_cast<double>(a.reduced.count);
   if (a.function == ReduceFunction::kL2) value = sqrt(value);
+  if (a.function == ReduceFunction::kLogSum) value = log(value);
   StoreFloat(a.y, a.y_dtype, index, static_cast<float>(value));
 }
 
@@ -73,6 +76,30 @@ __global__ void __launch_bounds__(kBlockThreads) ReduceRows(ReductionArguments a
   }
 }
 
+// The logarithm of a sum of exponentials, relative to the largest so that none overflows. A team a result, which reads
+// twice.
+template <typename Team>
+__global__ void __launch_bounds__(kBlockThreads) ReduceLogSumExp(ReductionArguments a) {
+  constexpr int64_t kStep = kBlockThreads / Team::kRowsPerBlock;
+  for (int64_t row = Team::FirstRow(); row < a.kept.count; row += Team::RowStride()) {
+    const int64_t start = a.kept.At(row).at[0];
+    float largest = -__builtin_huge_valf();
+    for (int64_t i = Team::Thread(); i < a.reduced.count; i += kStep) {
+      largest = Greater::Of(largest, LoadFloat(a.x, a.dtype, start + a.reduced.At(i).at[0]));
+    }
+    largest = Team::template Reduce<Greater>(largest);
+    double sum = 0;
+    for (int64_t i = Team::Thread(); i < a.reduced.count; i += kStep) {
+      const float x = LoadFloat(a.x, a.dtype, start + a.reduced.At(i).at[0]);
+      sum += x == largest ? 1.0f : math::Exp(x - largest);  // an infinite one, too
+    }
+    sum = Team::template Reduce<CombineSum>(sum);
+    if (Team::Thread() == 0) {
+      StoreFloat(a.y, a.y_dtype, row, static_cast<float>(a.reduced.count == 0 ? largest : largest + log(sum)));
+    }
+  }
+}
+
 // A thread a result and part: neighbouring threads take neighbouring results.
 __global__ void __launch_bounds__(kBlockThreads) ReduceColumns(ReductionArguments a, int64_t parts) {
   const int64_t part = blockIdx.y;
@@ -109,11 +136,14 @@ int64_t PartsOf(const ReductionArguments& a) {
 
 int64_t ReductionPartials(const ReductionArguments& a) {
   const int64_t parts = cuda_kernels::PartsOf(a);
-  return a.rows || parts == 1 ? 0 : parts * a.kept.count;
+  return a.rows || a.function == ReduceFunction::kLogSumExp || parts == 1 ? 0 : parts * a.kept.count;
 }
 
 cudaError_t LaunchReduction(const ReductionArguments& a, cudaStream_t stream) {
   if (a.kept.count == 0) return cudaSuccess;
+  if (a.function == ReduceFunction::kLogSumExp) {
+    return ONNXTRAIN_LAUNCH_ROWS(cuda_kernels::ReduceLogSumExp, a.kept.count, a.reduced.count, stream, a);
+  }
   if (a.rows) return ONNXTRAIN_LAUNCH_ROWS(cuda_kernels::ReduceRows, a.kept.count, a.reduced.count, stream, a);
   const int64_t parts = cuda_kernels::PartsOf(a);
   if (parts > 65535) return cudaErrorInvalidConfiguration;

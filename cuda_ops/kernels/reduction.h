@@ -11,7 +11,7 @@
 
 namespace onnxtrain {
 
-enum class ReduceFunction : uint8_t { kSum, kMean, kMax, kMin, kSumSquare, kL2 };
+enum class ReduceFunction : uint8_t { kSum, kMean, kMax, kMin, kSumSquare, kL2, kL1, kLogSum, kLogSumExp };
 
 struct ReductionArguments {
   const void* x = nullptr;

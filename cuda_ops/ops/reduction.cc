@@ -61,7 +61,10 @@ void AddReductionOps(KernelRegistry& registry, const CudaContext&) {
   Add(registry, "ReduceMax", ReduceFunction::kMax);
   Add(registry, "ReduceMin", ReduceFunction::kMin);
   Add(registry, "ReduceSumSquare", ReduceFunction::kSumSquare);
+  Add(registry, "ReduceL1", ReduceFunction::kL1);
   Add(registry, "ReduceL2", ReduceFunction::kL2);
+  Add(registry, "ReduceLogSum", ReduceFunction::kLogSum);
+  Add(registry, "ReduceLogSumExp", ReduceFunction::kLogSumExp);
 }
 
 }  // namespace onnxtrain

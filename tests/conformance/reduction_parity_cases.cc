@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <cmath>
+
 #include "tests/conformance/parity_cases.h"
 #include "tests/conformance/parity_inputs.h"
 
@@ -8,13 +10,19 @@ namespace {
 using Cases = std::vector<ParityCase>;
 
 void AddReductions(Cases& cases) {
-  for (const char* op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL2"}) {
+  for (const std::string op : {"ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceSumSquare", "ReduceL1",
+                               "ReduceL2", "ReduceLogSum", "ReduceLogSumExp"}) {
+    const double low = op == "ReduceLogSum" ? 0.25 : -2;
     for (const std::vector<int64_t>& axes :
          std::vector<std::vector<int64_t>>{{0}, {1}, {2}, {0, 2}, {0, 1}, {1, 2}, {0, 1, 2}}) {
-      cases.push_back({op, {Fed(Floats({5, 7, 33})), Axes(axes)}, {{"keepdims", int64_t{0}}}, 1, false, 2e-5});
+      cases.push_back({op, {Fed(Floats({5, 7, 33}, low)), Axes(axes)}, {{"keepdims", int64_t{0}}}, 1, false, 2e-5});
     }
-    cases.push_back({op, {Fed(Floats({700, 3})), Axes({0})}, {}, 1, false, 2e-4});
-    cases.push_back({op, {Fed(Floats({2, 3000})), Axes({1})}, {}, 1, false, 2e-4});
+    cases.push_back({op, {Fed(Floats({700, 3}, low)), Axes({0})}, {}, 1, false, 2e-4});
+    cases.push_back({op, {Fed(Floats({2, 3000}, low)), Axes({1})}, {}, 1, false, 2e-4});
+  }
+  const auto infinite = [](float value) { return Fed(Tensor::FromVector<float>({1, 3}, {1, value, -INFINITY})); };
+  for (const float value : {INFINITY, -INFINITY, 200.0f}) {
+    cases.push_back({"ReduceLogSumExp", {infinite(value), Axes({1})}, {}});
   }
 }
 

@@ -111,6 +111,7 @@ DeviceCases AllDeviceCases() {
   AddGroupNormalizationCases(cases);
   AddIndexCases(cases);
   AddMadeCases(cases);
+  AddReductionCases(cases);
   AddResizeCases(cases);
   AddRowCases(cases);
   AddSortCases(cases);

@@ -65,6 +65,7 @@ void AddElementwiseCases(DeviceCases& cases);
 void AddGroupNormalizationCases(DeviceCases& cases);
 void AddIndexCases(DeviceCases& cases);
 void AddMadeCases(DeviceCases& cases);
+void AddReductionCases(DeviceCases& cases);
 void AddResizeCases(DeviceCases& cases);
 void AddRowCases(DeviceCases& cases);
 void AddSortCases(DeviceCases& cases);

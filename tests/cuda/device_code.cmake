@@ -2,8 +2,8 @@
 # Our CUDA kernels without a GPU: what nvcc made of them, and the same files compiled for the host, plain and under
 # ThreadSanitizer and AddressSanitizer with UndefinedBehaviorSanitizer.
 set(case_sources binary_loss_cases.cc cumulative_cases.cc device_case.cc dropout_cases.cc elementwise_cases.cc
-  group_normalization_cases.cc index_cases.cc made_cases.cc resize_cases.cc row_cases.cc sort_cases.cc
-  step_cases.cc window_cases.cc)
+  group_normalization_cases.cc index_cases.cc made_cases.cc reduction_cases.cc resize_cases.cc row_cases.cc
+  sort_cases.cc step_cases.cc window_cases.cc)
 
 find_package(Python3 REQUIRED COMPONENTS Interpreter)
 
