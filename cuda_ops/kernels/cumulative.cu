@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "cuda_ops/kernels/block_prefix.h"
 #include "cuda_ops/kernels/cumulative.h"
 #include "cuda_ops/kernels/divisor.h"
 #include "cuda_ops/kernels/element_access.h"
@@ -28,41 +29,6 @@ struct ElementsOfType {
 using Doubles = ElementsOfType<double, double>;
 using Ints = ElementsOfType<int32_t, uint64_t>;
 using Longs = ElementsOfType<int64_t, uint64_t>;
-
-template <typename Sum>
-struct Prefix {
-  Sum before;  // sum of the threads before this one
-  Sum total;   // of all threads
-};
-
-// A butterfly: groups of twice the size learn from the other half what lies before them.
-template <typename Sum>
-__device__ Prefix<Sum> WarpPrefix(Sum value) {
-  Prefix<Sum> prefix{0, value};
-  for (int distance = 1; distance < 32; distance *= 2) {
-    const Sum other = __shfl_xor_sync(0xffffffffu, prefix.total, distance);
-    if ((threadIdx.x & static_cast<unsigned>(distance)) != 0) prefix.before += other;
-    prefix.total += other;
-  }
-  return prefix;
-}
-
-template <typename Sum>
-__device__ Prefix<Sum> BlockPrefix(Sum value) {
-  constexpr unsigned kWarps = kBlockThreads / 32;
-  __shared__ Sum of_warp[kWarps];
-  Prefix<Sum> prefix = WarpPrefix(value);
-  if (threadIdx.x % 32 == 0) of_warp[threadIdx.x / 32] = prefix.total;
-  __syncthreads();
-  Sum before = 0;
-  Sum total = 0;
-  for (unsigned warp = 0; warp < kWarps; ++warp) {
-    if (warp == threadIdx.x / 32) before = total;
-    total += of_warp[warp];
-  }
-  __syncthreads();  // before the next call writes
-  return {before + prefix.before, total};
-}
 
 // Element i of the way along a line that starts at `start`.
 __device__ int64_t LineElement(const CumulativeSumArguments& a, int64_t start, int64_t i) {
